@@ -4,7 +4,7 @@
 //! in `a1`, as on QEMU's `virt` machine. The tree's `/memory` is the program's part of memory, its `/cpus` are the program's harts, and
 //! `/chosen/bootargs` has the arguments as `name=value` with spaces between. The [`Environment`] directly below the tree says the same to programs
 //! that have no room to read trees. Below it, down to the program, memory is zero and the program's; at least [`STACK`] bytes for each hart are
-//! there.
+//! there, or below [`Environment::stacks`]. Tightly coupled memories of its tile are in the tree as on-chip memory (`mmio-sram`).
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -29,8 +29,8 @@ pub struct Environment {
     pub console: u32,
     /// Bytes of `arguments` that are used.
     pub length: u64,
-    /// Zero.
-    pub reserved: u64,
+    /// Where the stacks end, if they are in another memory; 0: directly below this.
+    pub stacks: u64,
     /// `name=value`, with spaces between.
     pub arguments: [u8; ARGUMENTS],
 }
@@ -52,6 +52,7 @@ mod tests {
         assert_eq!(offset_of!(Environment, harts), 8);
         assert_eq!(offset_of!(Environment, console), 12);
         assert_eq!(offset_of!(Environment, length), 16);
+        assert_eq!(offset_of!(Environment, stacks), 24);
         assert_eq!(offset_of!(Environment, arguments), 32);
     }
 }

@@ -30,6 +30,7 @@ pub mod quota;
 pub mod syscall;
 pub mod tilemux;
 pub mod time;
+pub mod translator;
 pub mod words;
 
 #[cfg(test)]

@@ -51,6 +51,13 @@ pub const UART_SIZE: u64 = 0x100;
 pub const NETWORK_CARD_BASE: u64 = 0x1000_1000;
 /// Size of the card's window in bytes: a page.
 pub const NETWORK_CARD_SIZE: u64 = 0x1000;
+/// Tightly coupled memories of the tiles of a bare chip: one window for each tile that has some, in the order of the tiles. They are the
+/// tile's own there, and those of all other tiles across the network.
+pub const TCM_BASE: u64 = 0x4000_0000;
+/// Size of a tile's window in bytes.
+pub const TCM_WINDOW: u64 = 0x10_0000;
+/// The most tiles with tightly coupled memories: their windows end where memory starts.
+pub const TCM_WINDOWS: u64 = (MEMORY_BASE - TCM_BASE) / TCM_WINDOW;
 /// Start of memory. On a tile with a data transfer unit, window `i` of [`PMP_WINDOWS`] starts at
 /// `MEMORY_BASE + i * PMP_WINDOW_SIZE` and is backed by memory endpoint `i` of that unit; an address outside the
 /// endpoint's region or rights raises an access fault. On a tile without one it is the memory tile itself.

@@ -71,6 +71,7 @@ pub fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
             size: 128 << 20,
             router: 0,
             second_port_of: Vec::new(),
+            dropped: 0,
         }],
         cables: Vec::new(),
         network: NetworkConfig {

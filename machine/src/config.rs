@@ -10,6 +10,8 @@ pub mod dram;
 pub mod links;
 mod memory_map;
 pub mod prefetcher;
+pub mod tcm;
+mod translator;
 
 use crate::accelerator::AcceleratorConfig;
 use crate::cable::CableConfig;
@@ -85,6 +87,8 @@ pub struct TileConfig {
     pub cluster: Option<ClusterConfig>,
     /// Local memory instead of caches, on meshes.
     pub local_memory: Option<LocalMemoryConfig>,
+    /// Tightly coupled memories beside the caches, one behind the other (bare chips).
+    pub tcm: Vec<LocalMemoryConfig>,
     /// A DMA engine next to the local memory.
     pub dma: Option<DmaConfig>,
     /// How its timer differs from the timebase; only next to a local memory.
@@ -118,6 +122,7 @@ impl TileConfig {
             l2: None,
             cluster: None,
             local_memory: None,
+            tcm: Vec::new(),
             dma: None,
             clock: ClockConfig::default(),
             dtu: None,
@@ -179,6 +184,8 @@ pub struct MemoryConfig {
     pub router: u16,
     /// It has no bytes of its own, but is the second port of these memories, one behind the other; they have all their bytes.
     pub second_port_of: Vec<TileId>,
+    /// Bits of an address in its window that the translator in front of it drops; 0: there is none.
+    pub dropped: u64,
 }
 
 /// Which line a cache replaces.
@@ -532,6 +539,8 @@ impl PlatformConfig {
         self.validate_map()?;
         self.validate_engines()?;
         self.validate_second_ports()?;
+        self.validate_tcms()?;
+        self.validate_translators()?;
         for (i, cable) in self.cables.iter().enumerate() {
             if let Err(what) = self.validate_cable(i, cable) {
                 return fail(format!("cable of tile {}: {what}", cable.from));
@@ -578,7 +587,7 @@ impl PlatformConfig {
             return Err("the hart's clock has no ticks".into());
         }
         // The caches' tags must be able to name all of the memories, and addresses that belong to none.
-        let sizes = self.memories.iter().map(|memory| memory.size);
+        let sizes = self.memories.iter().map(MemoryConfig::window);
         let all: u64 = sizes
             .map(|size| size.next_multiple_of(HOME_ALIGNMENT))
             .sum();
@@ -691,8 +700,8 @@ impl PlatformConfig {
         if self.memories.len() > 1 {
             return Err("a mesh has at most one external memory".into());
         }
-        if tile.hart.ticks_per_cycle == 0 || memory.cycle == 0 || memory.latency == 0 {
-            return Err("the clocks and the memory's latency must be at least 1".into());
+        if tile.hart.ticks_per_cycle == 0 {
+            return Err("the hart's clock must be at least 1".into());
         }
         if !(16..=LINE_MAX as u32).contains(&tile.hart.line) {
             return Err(format!("a fetch has 16 to {LINE_MAX} bytes"));
@@ -703,21 +712,8 @@ impl PlatformConfig {
                 memory.size
             ));
         }
-        let banks = u64::from(memory.banks.max(1));
-        let bank = memory.size / banks;
-        if banks * bank != memory.size || !bank.is_power_of_two() || bank < LINE_MAX as u64 {
-            return Err(format!(
-                "local memory: {} banks do not divide {} bytes into powers of two from {LINE_MAX} on",
-                memory.banks, memory.size
-            ));
-        }
-        if !(1..=2).contains(&memory.ports) {
-            return Err("local memory: a bank has 1 or 2 ports".into());
-        }
-        if !memory.width.is_power_of_two() || !(8..=64).contains(&memory.width) {
-            return Err("local memory: a port moves 8, 16, 32 or 64 bytes a cycle".into());
-        }
-        Ok(())
+        let banks = memory.validate(LINE_MAX as u64);
+        banks.map_err(|what| format!("local memory: {what}"))
     }
 }
 

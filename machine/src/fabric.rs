@@ -13,6 +13,7 @@ use crate::observe::Observer;
 use crate::reservations::Reservations;
 use crate::types::{LINE_MAX, Tick, TileId};
 use bulkhead_abi::dtu::DtuError;
+use bulkhead_abi::translator::{drop_bits, insert_bits};
 
 /// A memory tile without its bytes.
 #[derive(Debug)]
@@ -56,6 +57,8 @@ pub struct Fabric {
     pub memories: Vec<MemoryTile>,
     /// Their bytes; none for a second port ([`Fabric::bytes_at`]). The host allocates pages when they are touched.
     pub ram: Vec<Vec<u8>>,
+    /// Of each memory tile: the bits that the translator in front of it drops, and for how many bytes names follow each other.
+    translators: Vec<(u64, u64)>,
     /// For each memory tile that is a second port: the memories behind it, with their sizes.
     behind: Vec<Vec<(usize, u64)>>,
     /// All waits.
@@ -106,6 +109,11 @@ impl Fabric {
                     false => Vec::new(),
                 })
                 .collect(),
+            translators: config
+                .memories
+                .iter()
+                .map(|m| (m.dropped, m.contiguous()))
+                .collect(),
             behind: (0..config.memories.len())
                 .map(
                     |index| match config.memories[index].second_port_of.is_empty() {
@@ -131,9 +139,27 @@ impl Fabric {
         packets.min(self.decision)
     }
 
-    /// The memory that has the bytes at an address of a memory tile, by index, and the address there. A second port has none of its own.
+    /// The address that the controller of a memory tile gets: its translator drops bits.
+    #[inline]
+    fn translated(&self, index: usize, address: u64) -> u64 {
+        drop_bits(address, self.translators[index].0)
+    }
+
+    /// How many bytes from an address of a memory that has bytes on have names that follow each other.
+    pub fn contiguous(&self, index: usize, address: u64) -> u64 {
+        let chunk = self.translators[index].1;
+        chunk - address % chunk
+    }
+
+    /// The memory that has the bytes at an address of a memory tile's window, by index, and the address there.
     #[inline]
     pub fn bytes_at(&self, index: usize, address: u64) -> (usize, u64) {
+        self.bytes_behind(index, self.translated(index, address))
+    }
+
+    /// The same of an address behind the translator. A second port has no bytes of its own.
+    #[inline]
+    fn bytes_behind(&self, index: usize, address: u64) -> (usize, u64) {
         let mut rest = address;
         for &(memory, size) in &self.behind[index] {
             if rest < size {
@@ -144,9 +170,12 @@ impl Fabric {
         (index, address)
     }
 
-    /// Every name of the bytes at an address of a memory that has bytes: that one, and the addresses at second ports.
+    /// Every name of the bytes at an address of a memory that has bytes: those in its window, and the addresses at second ports.
     pub fn names(&self, index: usize, address: u64) -> Vec<(usize, u64)> {
-        let mut names = vec![(index, address)];
+        let dropped = self.translators[index].0;
+        let values = 0..1 << dropped.count_ones();
+        let own = values.map(|value| (index, insert_bits(address, dropped, value)));
+        let mut names: Vec<(usize, u64)> = own.collect();
         for (port, behind) in self.behind.iter().enumerate() {
             let mut from = 0;
             for &(memory, size) in behind {
@@ -245,9 +274,9 @@ impl Fabric {
                 bytes,
                 operation: RemoteOperation::Conditional(_),
                 ..
-            } if !memory.reservations.has(packet.owner.tile, *address) => {
+            } if !memory.reservations.has(packet.owner, *address) => {
                 let kind = remote_answer(1, *bytes);
-                memory.reservations.take(packet.owner.tile, *address);
+                memory.reservations.take(packet.owner, *address);
                 return self.respond(now, packet, account, kind);
             }
             PacketKind::Remote {
@@ -269,8 +298,9 @@ impl Fabric {
             }
             answer => panic!("a memory tile asks for nothing, and got {answer:?}"),
         };
-        // The controller knows its own addresses, and the bytes may be behind another one.
-        let (place, offset) = self.bytes_at(index, address);
+        // The controller knows addresses behind the translator, and the bytes may be behind another controller.
+        let address = self.translated(index, address);
+        let (place, offset) = self.bytes_behind(index, address);
         let memory = &mut self.memories[index];
         let ram = &mut self.ram[place];
         let range = range(ram, offset, bytes);
@@ -313,8 +343,8 @@ impl Fabric {
                     operation,
                     ..
                 } => {
-                    let (all, tile) = (&mut memory.reservations, packet.owner.tile);
-                    let value = all.perform(ram, tile, address, bytes, operation);
+                    let (all, owner) = (&mut memory.reservations, packet.owner);
+                    let value = all.perform(ram, owner, address, bytes, operation);
                     let kind = match operation {
                         RemoteOperation::Modify(..) => PacketKind::AtomicWrite {
                             address,

@@ -22,6 +22,7 @@ fn platform(topology: Topology, channels: Channels, refresh_interval: u64) -> Pl
         size: 65536,
         router,
         second_port_of: Vec::new(),
+        dropped: 0,
     };
     PlatformConfig {
         name: "test".into(),

@@ -29,6 +29,7 @@ use crate::fabric::Fabric;
 use crate::hart::{Hart, UnhandledTrap};
 use crate::ledger::{ProcessorTime, RequestsTime, Resource};
 use crate::observe::{Marker, Observer};
+use crate::tcm::TcmMap;
 use crate::tile::{End, Tile};
 use crate::timeline::Timeline;
 use crate::types::{Owner, Tick, TileId, later};
@@ -139,6 +140,7 @@ pub struct Machine {
     /// Minimum time from the hand-over of a packet to its arrival at another tile.
     across: Tick,
     cables: Cables,
+    tcms: TcmMap,
 }
 
 impl Machine {
@@ -189,6 +191,7 @@ impl Machine {
             exit,
             across,
             cables: Cables::new(config),
+            tcms: TcmMap::new(config),
         })
     }
 
@@ -231,6 +234,8 @@ impl Machine {
     /// If there is no such tile, or the range is not in its memory.
     pub fn peek(&self, tile: TileId, physical: u64, buffer: &mut [u8]) -> Result<(), MachineError> {
         let bytes = buffer.len() as u64;
+        // Everybody finds the tightly coupled memories of a tile at the same address.
+        let tile = self.coupled(physical).unwrap_or(tile);
         let found = match self.mesh.tile(tile) {
             Some(local) => self.mesh.peek(local, physical, buffer, &self.fabric),
             None => match self.cluster(tile) {
@@ -247,6 +252,11 @@ impl Machine {
         }
     }
 
+    /// The tile that has a tightly coupled memory at this address.
+    fn coupled(&self, physical: u64) -> Option<TileId> {
+        self.tcms.find(physical, 1).map(|(tile, _)| tile)
+    }
+
     /// Writes bytes to a memory tile and to every cache that has them, without timing.
     ///
     /// # Errors
@@ -259,7 +269,7 @@ impl Machine {
     ) -> Result<(), MachineError> {
         let index = self.fabric.memories.iter().position(|m| m.id == id);
         let index = index.ok_or(MachineError::NoMemory(id))?;
-        let size = self.config.memories[index].size;
+        let size = self.config.memories[index].window();
         let outside = MachineError::OutsideMemory {
             address,
             bytes: bytes.len() as u64,
@@ -270,10 +280,12 @@ impl Machine {
             .ok_or(outside)?;
         let (mut address, mut bytes) = (address, bytes);
         while address < end {
-            // Up to the end of a memory, because the next one behind a second port is elsewhere.
+            // Up to the end of a memory, because the next one behind a second port is elsewhere, and up to bits that a translator drops.
             let (place, offset) = self.fabric.bytes_at(index, address);
+            let follow = self.fabric.contiguous(place, offset);
             let there = &mut self.fabric.ram[place][offset as usize..];
-            let (part, rest) = bytes.split_at(bytes.len().min(there.len()));
+            let count = (bytes.len() as u64).min(there.len() as u64).min(follow);
+            let (part, rest) = bytes.split_at(count as usize);
             there[..part.len()].copy_from_slice(part);
             for name in self.fabric.names(place, offset) {
                 for tile in &mut self.tiles {
@@ -327,6 +339,12 @@ impl Machine {
         }
         if self.cluster(tile).is_none() {
             self.tile(tile)?;
+        }
+        if let Some(owner) = self.coupled(physical) {
+            let Self { tiles, fabric, .. } = self;
+            let owner = tiles.iter_mut().find(|tile| tile.id() == owner);
+            let poked = owner.is_some_and(|tile| tile.poke(physical, bytes, fabric));
+            return if poked { Ok(()) } else { Err(outside) };
         }
         let (memory, address) = self.place(tile, physical).ok_or(outside.clone())?;
         self.load_memory(memory, address, bytes)

@@ -152,6 +152,7 @@ fn memory(id: TileId) -> MemoryConfig {
         size: 16 << 20,
         router: 0,
         second_port_of: Vec::new(),
+        dropped: 0,
     }
 }
 

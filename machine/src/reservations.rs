@@ -4,11 +4,11 @@
 //! deliberately does not know: when that moment is, and what the request costs.
 
 use crate::hart::{LineBytes, RemoteOperation, modify};
-use crate::types::TileId;
+use crate::types::Owner;
 
-/// Reservations of eight bytes, at most one per tile.
+/// Reservations of eight bytes, at most one per owner: a hart is one.
 #[derive(Clone, Debug, Default)]
-pub struct Reservations(Vec<(TileId, u64)>);
+pub struct Reservations(Vec<(Owner, u64)>);
 
 /// The eight bytes around an offset.
 const fn word(offset: u64) -> u64 {
@@ -25,21 +25,21 @@ impl Reservations {
         }
     }
 
-    /// A tile reserves the eight bytes around an offset.
-    pub fn reserve(&mut self, tile: TileId, offset: u64) {
-        self.0.retain(|(by, _)| *by != tile);
-        self.0.push((tile, word(offset)));
+    /// An owner reserves the eight bytes around an offset.
+    pub fn reserve(&mut self, owner: Owner, offset: u64) {
+        self.0.retain(|(by, _)| *by != owner);
+        self.0.push((owner, word(offset)));
     }
 
-    /// Whether a tile's reservation is valid for an offset.
-    pub fn has(&self, tile: TileId, offset: u64) -> bool {
-        self.0.contains(&(tile, word(offset)))
+    /// Whether an owner's reservation is valid for an offset.
+    pub fn has(&self, owner: Owner, offset: u64) -> bool {
+        self.0.contains(&(owner, word(offset)))
     }
 
-    /// Ends a tile's reservation. Returns whether it was still valid for this offset.
-    pub fn take(&mut self, tile: TileId, offset: u64) -> bool {
-        let kept = self.has(tile, offset);
-        self.0.retain(|(by, _)| *by != tile);
+    /// Ends an owner's reservation. Returns whether it was still valid for this offset.
+    pub fn take(&mut self, owner: Owner, offset: u64) -> bool {
+        let kept = self.has(owner, offset);
+        self.0.retain(|(by, _)| *by != owner);
         kept
     }
 
@@ -50,11 +50,11 @@ impl Reservations {
         LineBytes::write(memory, offset, bytes, value);
     }
 
-    /// Performs a tile's request on a memory. Returns the value for the answer.
+    /// Performs an owner's request on a memory. Returns the value for the answer.
     pub fn perform(
         &mut self,
         memory: &mut [u8],
-        tile: TileId,
+        owner: Owner,
         offset: u64,
         bytes: u8,
         operation: RemoteOperation,
@@ -66,11 +66,11 @@ impl Reservations {
                 0
             }
             RemoteOperation::Reserve => {
-                self.reserve(tile, offset);
+                self.reserve(owner, offset);
                 LineBytes::read(memory, offset, bytes)
             }
             RemoteOperation::Conditional(value) => {
-                let kept = self.take(tile, offset);
+                let kept = self.take(owner, offset);
                 if kept {
                     self.write(memory, offset, bytes, value);
                 }

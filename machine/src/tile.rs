@@ -16,6 +16,7 @@ mod interrupts;
 mod local;
 mod memory;
 mod outside;
+mod port;
 mod second;
 
 use crate::accelerator::Accelerator;
@@ -32,6 +33,7 @@ use crate::hart::{Hart, InterruptLine, Stop, UnhandledTrap};
 use crate::ledger::{Ledger, Processor};
 use crate::noc::{Delivery, PLANES_MAX, Packet, PacketKind};
 use crate::observe::{HartState, Marker};
+use crate::tcm::{Tcm, TcmMap};
 use crate::timeline::{Event, Timeline};
 use crate::types::{Owner, Tick, TileId, align, later};
 use accelerator::Accesses;
@@ -54,6 +56,8 @@ pub enum TileEvent {
     Unit(DtuEvent),
     /// The network card asked for this event, or a frame has arrived.
     Card(CardEvent),
+    /// A request for a tightly coupled memory gets its turn at a port that the hart has not.
+    Turn(Box<Packet>),
 }
 
 /// Markers kept per tile (40 bytes each), because a program may make marks forever.
@@ -68,6 +72,7 @@ const FROM_INTERFACE: u32 = FROM_NETWORK + PLANES_MAX as u32;
 const FROM_UNIT: u32 = FROM_INTERFACE + 1;
 const FROM_CARD: u32 = FROM_UNIT + 1;
 const FROM_CABLE: u32 = FROM_CARD + 1;
+const FROM_PORT: u32 = FROM_CABLE + 1;
 
 /// What a device wants from the hart. Applied while the hart is not running.
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +127,10 @@ struct Local {
     homes: Homes,
     /// The DMA engines of the chip.
     engines: EngineMap,
+    /// The tightly coupled memories of the chip.
+    tcms: TcmMap,
+    /// Those of this tile.
+    tcm: Tcm,
     epoch: u32,
     /// Nothing caused by this tile since the window of time began can come back before this tick.
     limit: Tick,
@@ -226,6 +235,9 @@ impl Tile {
             .map_or_else(Default::default, |d| d.port);
         let mut caches = Hierarchy::new(l1i, l1d, config.l2.as_ref(), port, seed);
         caches.set_owner(owner);
+        let tcms = TcmMap::new(platform);
+        let beside = config.tcm.iter().map(|memory| memory.size).sum::<u64>();
+        let tcm = Tcm::new(config, &tcms, caches.add_beside(beside as usize));
         if platform.tiles.len() == 1 && unit.is_none() {
             caches.expect_own_bytes();
         }
@@ -237,7 +249,7 @@ impl Tile {
                 let Some((memory, base)) = map.find(MEMORY_BASE + i * PMP_WINDOW_SIZE) else {
                     continue;
                 };
-                let size = (platform.memories[memory].size - base).min(PMP_WINDOW_SIZE);
+                let size = (platform.memories[memory].window() - base).min(PMP_WINDOW_SIZE);
                 *window = Window {
                     readable: size,
                     writable: size,
@@ -271,6 +283,8 @@ impl Tile {
                 windows,
                 homes,
                 engines: EngineMap::new(platform),
+                tcms,
+                tcm,
                 epoch: 0,
                 limit: Tick::MAX,
                 hart_lookahead: miss_lookahead(config).min(command_lookahead(config)),
@@ -450,6 +464,9 @@ impl Tile {
             packet.account.service += edge - at;
             at = edge;
         }
+        if !packet.kind.is_response() && self.local.tcm.exists() {
+            self.local.tcm.holds();
+        }
         let source = FROM_NETWORK + u32::from(plane);
         self.local.queue.push(at, source, TileEvent::Packet(packet));
     }
@@ -534,16 +551,10 @@ impl Tile {
         if self.state != HartState::Running && self.is_watched(fabric) {
             self.report(self.hart.time(), HartState::Running, fabric);
         }
-        let mut bus = TileBus {
-            unit: self.unit.as_mut(),
-            caches: &mut self.caches,
-            local: &mut self.local,
-            fabric,
-            second: false,
-            other,
-            named: UNNAMED,
+        let stop = match self.local.tcm.exists() {
+            false => self.run_bus::<false>(horizon, other, fabric),
+            true => self.run_bus::<true>(horizon, other, fabric),
         };
-        let stop = self.hart.run(&mut bus, horizon);
         let idle = match stop {
             Stop::Horizon | Stop::Device | Stop::Tokens => None,
             Stop::Pending(_) => {
@@ -569,6 +580,26 @@ impl Tile {
         }
         self.after_caches();
         self.settle(self.local.now, fabric);
+    }
+
+    /// Lets the hart run with its view of the tile.
+    #[inline]
+    fn run_bus<const TCM: bool>(
+        &mut self,
+        horizon: Tick,
+        other: Tick,
+        fabric: &mut Fabric,
+    ) -> Stop {
+        let mut bus = TileBus::<TCM> {
+            unit: self.unit.as_mut(),
+            caches: &mut self.caches,
+            local: &mut self.local,
+            fabric,
+            second: false,
+            other,
+            named: UNNAMED,
+        };
+        self.hart.run(&mut bus, horizon)
     }
 
     /// Tells the harts if a line left the first level.
@@ -627,14 +658,18 @@ impl Tile {
         self.local.now = now;
         if let Some(timeline) = &mut self.local.timeline {
             let seen = match &event {
-                TileEvent::Packet(packet) => Event::of(packet),
+                TileEvent::Packet(packet) | TileEvent::Turn(packet) => Event::of(packet),
                 TileEvent::Unit(event) => Event::Unit(*event),
                 TileEvent::Card(event) => Event::of_card(event),
             };
             timeline.add(now, seen);
         }
         match event {
+            TileEvent::Packet(packet) if !packet.kind.is_response() && self.local.tcm.exists() => {
+                self.ask_port(now, packet, fabric);
+            }
             TileEvent::Packet(packet) => self.packet(now, packet, fabric),
+            TileEvent::Turn(packet) => self.serve_port(now, packet, fabric),
             TileEvent::Unit(event) => {
                 self.with_unit(fabric, |unit, env| unit.event(env, event));
             }

@@ -55,6 +55,7 @@ fn chip(harts: &[u16]) -> PlatformConfig {
         size: 1 << 20,
         router: 0,
         second_port_of: Vec::new(),
+        dropped: 0,
     });
     config.memories.push(MemoryConfig {
         id: PORT,
@@ -134,15 +135,6 @@ fn machine(config: &PlatformConfig, programs: &[((TileId, usize), Program)]) -> 
 fn idle(machine: &mut Machine) {
     let end = machine.run(LIMIT, None);
     assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
-}
-
-fn in_pieces(machine: &mut Machine, until: Tick) {
-    let mut length = 1;
-    while machine.now() < until {
-        length = length * 5 % 97;
-        let ticks = (machine.now() + length).min(until);
-        assert_eq!(machine.run(RunLimit { ticks }, None), Outcome::Limit);
-    }
 }
 
 fn pattern(bytes: u64) -> Vec<u8> {

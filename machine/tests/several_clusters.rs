@@ -41,15 +41,6 @@ fn idle(machine: &mut Machine) -> Tick {
     }
 }
 
-fn in_pieces(machine: &mut Machine, until: Tick) {
-    let mut length = 1;
-    while machine.now() < until {
-        length = length * 5 % 97;
-        let ticks = (machine.now() + length).min(until);
-        assert_eq!(machine.run(RunLimit { ticks }, None), Outcome::Limit);
-    }
-}
-
 fn marked(machine: &Machine, (tile, port): (TileId, usize), kind: u32) -> Option<Tick> {
     let markers = machine.markers();
     let mut own = markers

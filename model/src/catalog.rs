@@ -66,6 +66,10 @@ pub const PLATFORMS: &[(&str, &str)] = &[
     ("tx2", include_str!("../../catalog/platforms/tx2.xml")),
     ("virt", include_str!("../../catalog/platforms/virt.xml")),
     ("zcu102", include_str!("../../catalog/platforms/zcu102.xml")),
+    (
+        "zcu102-colours",
+        include_str!("../../catalog/platforms/zcu102-colours.xml"),
+    ),
 ];
 
 /// Former names of entries, which still work wherever a name is allowed: the old name, then the entry's.
@@ -86,12 +90,20 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/bare/clusters.xml"),
     ),
     (
+        "bare/colours",
+        include_str!("../../catalog/systems/bare/colours.xml"),
+    ),
+    (
         "bare/partitions",
         include_str!("../../catalog/systems/bare/partitions.xml"),
     ),
     (
         "bare/ports",
         include_str!("../../catalog/systems/bare/ports.xml"),
+    ),
+    (
+        "bare/tcm",
+        include_str!("../../catalog/systems/bare/tcm.xml"),
     ),
     (
         "m3/attack-buffers",

@@ -53,6 +53,11 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                         .local_memory
                         .as_ref()
                         .map(|memory| local_memory(memory, cycle(&memory.clock))),
+                    tcm: tile
+                        .tcm
+                        .iter()
+                        .map(|memory| local_memory(memory, cycle(&memory.clock)))
+                        .collect(),
                     dma: tile.dma.as_ref().map(|part| dma(part, cycle(&part.clock))),
                     clock: clock_config(platform, tile),
                     dtu: tile.dtu.as_ref().map(|d| dtu(d, cycle(&d.clock))),
@@ -81,6 +86,7 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                 size: memory.size.0,
                 router: memory.router,
                 second_port_of: memory.second_port_of.clone(),
+                dropped: memory.dropped,
             })
             .collect(),
         network: network(&platform.network, cycle(&platform.network.clock)),

@@ -177,6 +177,21 @@ impl<'a> Costs<'a> {
         Some(start + first + second + (bursts - 1.0) * pace + register + self.packet(8, 1))
     }
 
+    /// A load of eight bytes from a tightly coupled memory of another tile, over a crossbar.
+    pub fn coupled(&self, of: &Tile) -> Option<f64> {
+        if self.platform.network.topology != Topology::Crossbar {
+            return None;
+        }
+        let memory = of.tcm.first()?;
+        let above = match (&self.tile.cluster, &self.tile.l2) {
+            (Some(cluster), _) => f64::from(cluster.up + cluster.down),
+            (None, Some(l2)) => f64::from(l2.latency),
+            (None, None) => 0.0,
+        };
+        let service = f64::from(memory.latency) * self.hertz() / memory.clock.frequency.0 as f64;
+        Some(above + self.packet(0, 1) + service + self.packet(8, 1))
+    }
+
     /// A load of eight bytes from the local memory of a tile `hops` away.
     pub fn remote(&self, hops: u32) -> Option<f64> {
         let local = self.tile.local_memory.as_ref()?;

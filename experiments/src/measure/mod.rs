@@ -10,6 +10,7 @@
 //! and end effects are below 1 %. Rivals copy twice the last cache, so they miss on every line.
 
 pub mod closed;
+mod coupled;
 mod movers;
 mod parts;
 mod published;
@@ -329,6 +330,7 @@ fn drafts(platform: &Platform, options: &Options) -> Vec<Draft> {
         all.extend(chip.memories());
         all.extend(chip.beside_all());
         all.extend(chip.dma());
+        all.extend(chip.coupled());
     }
     all
 }
@@ -345,6 +347,11 @@ struct Chip<'a> {
 }
 
 const KIB: f64 = 1024.0;
+
+/// Nanoseconds of this many cycles of a tile's hart.
+fn nanoseconds(tile: &Tile, cycles: f64) -> f64 {
+    cycles * 1e9 / tile.pipeline.clock.frequency.0 as f64
+}
 
 impl Chip<'_> {
     /// A set that no cache can hold.

@@ -57,7 +57,9 @@ impl Chip<'_> {
                     .map(|cycles| cycles * 1e6 / tile.pipeline.clock.frequency.0 as f64 / kib),
             })
         };
-        let curves = others.iter().map(|memory| {
+        // Behind an address translator, a block of one colour is not contiguous.
+        let others = others.iter().filter(|memory| memory.dropped == 0);
+        let curves = others.map(|memory| {
             let runs = SIZES.into_iter().filter_map(|bytes| run(memory, bytes));
             let name = format!("memory {}, {}", memory.id, memory.dram.name);
             (name, runs.collect())

@@ -6,14 +6,9 @@
 //! hercules-18 that is the 4 MiB of its Figure 2.
 
 use super::closed::Costs;
-use super::{Chip, Draft, KIB, Part, Run, Unit, chase, sizes};
+use super::{Chip, Draft, KIB, Part, Run, Unit, chase, nanoseconds, sizes};
 use bulkhead_model::platform::{Memory, Tile};
 use bulkhead_report::measure::Figure;
-
-/// Nanoseconds of this many cycles of a tile's hart.
-fn nanoseconds(tile: &Tile, cycles: f64) -> f64 {
-    cycles * 1e9 / tile.pipeline.clock.frequency.0 as f64
-}
 
 /// The last cache of a tile: bytes and line.
 fn last(tile: &Tile) -> Option<(u64, u64)> {
@@ -77,6 +72,9 @@ impl Chip<'_> {
         if self.platform.memories.len() < 2 || harts(self.tile) < 2 {
             return None;
         }
+        // Behind an address translator, a set of one colour is not contiguous.
+        let all = self.platform.memories.iter();
+        let all: Vec<&Memory> = all.filter(|memory| memory.dropped == 0).collect();
         let bytes = 2 * l2.size.0 / u64::from(l2.ways);
         let part = |memory: &Memory, hart: u32| {
             let mut part = chase(bytes, self.stride, self.loads);
@@ -101,21 +99,20 @@ impl Chip<'_> {
             Some(nanoseconds(self.tile, mixed))
         };
         let curve = |name: &str, rivals: bool| {
-            let runs = (1u32..)
-                .zip(&self.platform.memories)
-                .map(|(x, memory)| Run {
-                    parts: match rivals {
-                        true => vec![part(memory, 0), rival(memory)],
-                        false => vec![part(memory, 0)],
-                    },
-                    unit: Unit::Nanoseconds,
-                    x: x.into(),
-                    closed: closed(memory).filter(|_| !rivals),
-                });
+            let runs = (1u32..).zip(&all).map(|(x, &memory)| Run {
+                parts: match rivals {
+                    true => vec![part(memory, 0), rival(memory)],
+                    false => vec![part(memory, 0)],
+                },
+                unit: Unit::Nanoseconds,
+                x: x.into(),
+                closed: closed(memory).filter(|_| !rivals),
+            });
             (name.to_owned(), runs.collect())
         };
-        let memories = self.platform.memories.iter();
-        let names = memories.map(|memory| format!("{} {}", memory.dram.name, memory.id));
+        let names = all
+            .iter()
+            .map(|memory| format!("{} {}", memory.dram.name, memory.id));
         let names: Vec<String> = names.collect();
         Some(Draft {
             figure: Figure {

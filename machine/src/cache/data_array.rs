@@ -54,6 +54,13 @@ impl Cache {
         self.owners.len()
     }
 
+    /// Adds bytes behind those of the lines, which are in no line, and returns their first place in [`Cache::bytes`]. They begin as zeros.
+    pub fn add_beside(&mut self, bytes: usize) -> usize {
+        let place = self.bytes.len();
+        self.bytes.resize(place + bytes, 0);
+        place
+    }
+
     /// The bytes of a line, if it is here.
     pub fn line(&self, address: u64) -> Option<&[u8]> {
         let (set, way) = self.way_of(address)?;
@@ -135,7 +142,7 @@ impl Cache {
         }
     }
 
-    /// The bytes of all lines.
+    /// The bytes of all lines, and those beside them ([`Cache::add_beside`]).
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

@@ -238,6 +238,11 @@ impl Hierarchy {
         self.data.cache.is_at(address, place)
     }
 
+    /// Adds bytes behind those of the data cache ([`super::super::Cache::add_beside`]).
+    pub fn add_beside(&mut self, bytes: usize) -> usize {
+        self.data.cache.add_beside(bytes)
+    }
+
     /// The bytes of the data cache.
     #[inline]
     pub fn data_bytes(&self) -> &[u8] {

@@ -181,7 +181,8 @@ impl Bus for ClusterBus<'_> {
 
     #[inline]
     fn is_remote(&self, physical: u64, atomic: bool) -> bool {
-        !atomic && self.second.engines.has(physical)
+        let engines = &self.second.engines;
+        !atomic && engines.has(physical) || self.second.tcms.find(physical, 1).is_some()
     }
 
     fn remote(
@@ -191,11 +192,14 @@ impl Bus for ClusterBus<'_> {
         bytes: u8,
         operation: RemoteOperation,
     ) -> Result<u32, BusFault> {
-        let request = self.second.engines.request(physical, bytes, operation);
-        let (engine, kind, transaction) = request.ok_or(BusFault)?;
+        let request = match self.second.engines.has(physical) {
+            true => self.second.engines.request(physical, bytes, operation),
+            false => self.second.tcms.request(physical, bytes, operation),
+        };
+        let (to, kind, transaction) = request.ok_or(BusFault)?;
         let (owner, token) = (self.side.owner, self.side.first.token());
         let tile = owner.tile;
-        let packet = Packet::request(now, tile, engine, owner, token, transaction, kind);
+        let packet = Packet::request(now, tile, to, owner, token, transaction, kind);
         self.second.pass(now, self.side.port, packet);
         // Nothing comes back before it has been at the second level and on the way down.
         self.side.limit = self.side.limit.min(now + self.second.reply_reach());

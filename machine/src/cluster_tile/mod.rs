@@ -18,7 +18,7 @@ mod queue;
 mod second_level;
 mod tile;
 #[cfg(test)]
-mod tile_tests;
+pub(crate) mod tile_tests;
 
 pub use directory::Directory;
 pub use first_level::FirstLevel;

@@ -13,6 +13,7 @@ use crate::dma::EngineMap;
 use crate::fabric::Fabric;
 use crate::ledger::{Ledger, Resource};
 use crate::noc::{Packet, PacketKind, Transaction};
+use crate::tcm::TcmMap;
 use crate::types::{Owner, Tick, TileId, align};
 use std::collections::VecDeque;
 
@@ -98,7 +99,9 @@ pub(super) struct SecondLevel {
     line: u32,
     pub map: MemoryMap,
     pub engines: EngineMap,
-    /// What engines have answered, to go down now: port, token, value.
+    /// Tightly coupled memories of tiles, which harts reach over the network.
+    pub tcms: TcmMap,
+    /// What engines and tiles have answered, to go down now: port, token, value.
     pub answers: Vec<(Port, u32, u64)>,
     /// The sources of interrupts of other parts that have arrived, to go to the interrupt controller now.
     pub interrupts: Vec<u32>,
@@ -111,7 +114,7 @@ impl SecondLevel {
     pub fn new(
         config: &TileConfig,
         cluster: &ClusterConfig,
-        (map, engines): (MemoryMap, EngineMap),
+        (map, engines, tcms): (MemoryMap, EngineMap, TcmMap),
     ) -> Option<Self> {
         let l2 = config.l2.as_ref()?;
         let bank = || Bank {
@@ -138,6 +141,7 @@ impl SecondLevel {
             line: l2.line,
             map,
             engines,
+            tcms,
             answers: Vec::new(),
             interrupts: Vec::new(),
             limit: Tick::MAX,
@@ -184,7 +188,7 @@ impl SecondLevel {
             .push(now + self.up, component, Arrival::Request(ask));
     }
 
-    /// A hart's access to a DMA engine goes by on its way to the network.
+    /// A hart's access to a DMA engine or a tile goes by on its way to the network.
     pub fn pass(&mut self, now: Tick, port: Port, mut packet: Packet) {
         packet.account.service += self.up;
         let passes = Arrival::Passes(Box::new(packet));
@@ -311,7 +315,7 @@ impl SecondLevel {
                 let back = head + fabric.network.exit_lookahead();
                 self.limit = self.limit.min(back);
             }
-            Err(packet) => panic!("there is no such memory or engine: {packet:?}"),
+            Err(packet) => panic!("there is no such memory, engine or tile: {packet:?}"),
         }
     }
 

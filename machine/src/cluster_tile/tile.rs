@@ -23,6 +23,7 @@ use crate::hart::Hart;
 use crate::ledger::Level;
 use crate::noc::Packet;
 use crate::observe::Marker;
+use crate::tcm::TcmMap;
 use crate::tile::End;
 use crate::types::{Owner, Tick, TileId, align, later};
 
@@ -89,7 +90,11 @@ impl ClusterTile {
             second: SecondLevel::new(
                 tile,
                 cluster,
-                (MemoryMap::new(platform), EngineMap::new(platform)),
+                (
+                    MemoryMap::new(platform),
+                    EngineMap::new(platform),
+                    TcmMap::new(platform),
+                ),
             )?,
             devices: Devices::new(tile, cluster, platform),
             line: tile.hart.line.into(),

@@ -7,7 +7,7 @@ use crate::types::{Tick, TileId};
 use common::*;
 
 #[path = "../../tests/common/mod.rs"]
-mod common;
+pub(crate) mod common;
 
 const DATA: u64 = bulkhead_abi::memory_map::MEMORY_BASE + 0x8_0000;
 const LIMIT: RunLimit = RunLimit { ticks: 5_000_000 };

@@ -11,7 +11,7 @@ use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 /// [`PMP_WINDOW_SIZE`] behind the one before.
 #[derive(Clone, Debug)]
 pub struct MemoryMap {
-    /// Of each memory: first address, bytes, number on the network.
+    /// Of each memory: first address, bytes of its window, number on the network.
     memories: Vec<(u64, u64, TileId)>,
 }
 
@@ -21,8 +21,8 @@ impl MemoryMap {
         let mut base = MEMORY_BASE;
         let all = platform.memories.iter().map(|memory| {
             let first = base;
-            base += memory.size.next_multiple_of(PMP_WINDOW_SIZE);
-            (first, memory.size, memory.id)
+            base += memory.window().next_multiple_of(PMP_WINDOW_SIZE);
+            (first, memory.window(), memory.id)
         });
         Self {
             memories: all.collect(),
@@ -118,7 +118,7 @@ impl PlatformConfig {
         let needed: u64 = self
             .memories
             .iter()
-            .map(|memory| windows(memory.size))
+            .map(|memory| windows(memory.window()))
             .sum();
         match needed <= PMP_WINDOWS {
             true => Ok(()),

@@ -1,9 +1,9 @@
 //! A DMA engine as a part of its own: at the network, beside tiles and memories.
 //!
 //! Why it exists: on a chip whose harts have caches, an engine is a device of the whole chip. Harts of all tiles read and write its
-//! registers over the network, and its accesses go to the memories as packets of its own. It does not see caches: software flushes what it
-//! has stored, and what an engine has written. A channel that begins to ask for an interrupt sends a message to the tile that the platform
-//! says. What it deliberately does not know: who programs it, and other parts.
+//! registers over the network, and its accesses go to the memories, and to those of tiles, as packets of its own. It does not see caches:
+//! software flushes what it has stored, and what an engine has written. A channel that begins to ask for an interrupt sends a message to the
+//! tile that the platform says. What it deliberately does not know: who programs it, and other parts.
 
 use super::{Data, Dma, DmaStatistics, Failure, Side};
 use crate::config::{MemoryMap, PlatformConfig};
@@ -11,6 +11,7 @@ use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::hart::RemoteOperation;
 use crate::noc::{Delivery, Packet, PacketKind, Transaction};
+use crate::tcm::TcmMap;
 use crate::types::{Tick, TileId, align};
 use bulkhead_abi::memory_map::{DMA_BASE, DMA_SIZE};
 use bulkhead_abi::plic::source;
@@ -76,6 +77,7 @@ pub struct DmaPart {
     dma: Dma,
     queue: EventQueue<Box<Packet>>,
     map: MemoryMap,
+    tcms: TcmMap,
     cycle: Tick,
     /// Ticks from an access to a register to its answer.
     registers: Tick,
@@ -96,6 +98,7 @@ impl DmaPart {
             dma: Dma::new(&config.dma, config.id),
             queue: EventQueue::new(),
             map: MemoryMap::new(platform),
+            tcms: TcmMap::new(platform),
             cycle: config.dma.cycle,
             registers: config.registers * config.dma.cycle,
             limit: Tick::MAX,
@@ -219,6 +222,16 @@ impl DmaPart {
         }
     }
 
+    /// The memory tile, or the tile with tightly coupled memories, that has all bytes of a range, and the address there.
+    fn place(&self, address: u64, bytes: u64) -> Option<(TileId, u64)> {
+        let memory = self.map.find(address);
+        let memory = memory.filter(|_| self.map.has(address, bytes));
+        match memory {
+            Some((memory, address)) => Some((self.map.id(memory), address)),
+            None => self.tcms.find(address, bytes),
+        }
+    }
+
     /// A step of the engine: each side begins an access.
     fn step(&mut self, fabric: &mut Fabric) {
         let now = self.dma.next_time();
@@ -231,9 +244,7 @@ impl DmaPart {
                 continue;
             };
             let (address, bytes) = (access.address, access.bytes);
-            let place = self.map.find(address);
-            let place = place.filter(|_| self.map.has(address, bytes.into()));
-            let Some((memory, address)) = place else {
+            let Some((to, address)) = self.place(address, bytes.into()) else {
                 self.dma.answer(now, tag, Err(Failure::Nothing));
                 continue;
             };
@@ -255,8 +266,7 @@ impl DmaPart {
                     (Transaction::DmaWrite, kind)
                 }
             };
-            let memory = self.map.id(memory);
-            let mut packet = Packet::request(now, self.id, memory, owner, tag, transaction, kind);
+            let mut packet = Packet::request(now, self.id, to, owner, tag, transaction, kind);
             packet.account = account;
             self.send(now, Box::new(packet), fabric);
         }

@@ -81,6 +81,14 @@ impl RemoteOperation {
     pub const fn is_posted(&self) -> bool {
         matches!(self, Self::Store(_))
     }
+
+    /// Turns that it needs at the port of a memory: a read and a write in one step are two.
+    pub const fn turns(&self) -> u64 {
+        match self {
+            Self::Conditional(_) | Self::Modify(..) => 2,
+            _ => 1,
+        }
+    }
 }
 
 /// The result of a device read.
@@ -226,6 +234,13 @@ pub trait Bus {
     }
     /// Whether memory answers an access to these bytes, which lie within a page. Constant within an epoch.
     fn allows(&self, physical: u64, bytes: u64, write: bool) -> bool;
+    /// Whether the hart may remember the line of an access that it has asked for. If not, it asks before every access to the line, because
+    /// others use the same port.
+    #[inline]
+    fn remembers(&self, physical: u64) -> bool {
+        let _ = physical;
+        true
+    }
     /// The place of a byte in the line that the last [`Bus::data`] found, or that has arrived since.
     fn place(&self, physical: u64, write: bool) -> Place;
     /// Reads bytes at a place.

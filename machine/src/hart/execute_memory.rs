@@ -227,7 +227,7 @@ impl Core {
             return (timing, 0);
         }
         let place = bus.place(physical, write);
-        if !B::EVERY_ACCESS {
+        if !B::EVERY_ACCESS && bus.remembers(physical) {
             self.lines.note(physical, timing, place, write);
         }
         if !self.late.is_empty() {

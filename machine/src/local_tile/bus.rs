@@ -200,13 +200,13 @@ impl Bus for LocalBus<'_> {
 
     fn reserve(&mut self, physical: u64) {
         let place = self.place(physical, false);
-        self.parts.memory.reserve(self.parts.owner.tile, place);
+        self.parts.memory.reserve(self.parts.owner, place);
     }
 
     fn take_reservation(&mut self, physical: u64) -> Option<bool> {
         let place = self.place(physical, false);
-        let tile = self.parts.owner.tile;
-        Some(self.parts.memory.take_reservation(tile, place))
+        let owner = self.parts.owner;
+        Some(self.parts.memory.take_reservation(owner, place))
     }
 
     #[inline]

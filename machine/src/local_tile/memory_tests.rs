@@ -75,20 +75,20 @@ fn one_port_is_shared_and_two_are_not() {
 fn any_store_ends_a_reservation() {
     let mut memory = memory(1);
     let conditional = RemoteOperation::Conditional(7);
-    memory.perform(1, 0x40, 8, RemoteOperation::Reserve);
-    memory.perform(2, 0x40, 8, RemoteOperation::Reserve);
+    memory.perform(A, 0x40, 8, RemoteOperation::Reserve);
+    memory.perform(B, 0x40, 8, RemoteOperation::Reserve);
     // A write to another word does not matter, not even to the one in which a misaligned store
     // ends.
     memory.write(0x3c, 4, 1);
-    assert_eq!(memory.perform(1, 0x40, 8, conditional), 0);
-    assert_eq!(memory.perform(2, 0x40, 8, conditional), 1);
-    memory.perform(1, 0x40, 4, RemoteOperation::Reserve);
+    assert_eq!(memory.perform(A, 0x40, 8, conditional), 0);
+    assert_eq!(memory.perform(B, 0x40, 8, conditional), 1);
+    memory.perform(A, 0x40, 4, RemoteOperation::Reserve);
     memory.write(0x3c, 8, 0);
-    assert_eq!(memory.perform(1, 0x40, 4, conditional), 1);
+    assert_eq!(memory.perform(A, 0x40, 4, conditional), 1);
     // A tile has one reservation.
-    memory.perform(1, 0x40, 8, RemoteOperation::Reserve);
-    memory.perform(1, 0x80, 8, RemoteOperation::Reserve);
-    assert_eq!(memory.perform(1, 0x40, 8, conditional), 1);
+    memory.perform(A, 0x40, 8, RemoteOperation::Reserve);
+    memory.perform(A, 0x80, 8, RemoteOperation::Reserve);
+    assert_eq!(memory.perform(A, 0x40, 8, conditional), 1);
 }
 
 #[test]
@@ -97,16 +97,16 @@ fn atomics_are_those_of_the_instruction_set() {
     memory.write(8, 8, 0xFFFF_FFFF_8000_0000);
     // amomax.w of -2^31 and 1; amomaxu.w of the same.
     assert_eq!(
-        memory.perform(1, 8, 4, RemoteOperation::Modify(20, 1)),
+        memory.perform(A, 8, 4, RemoteOperation::Modify(20, 1)),
         0x8000_0000
     );
     assert_eq!(memory.read(8, 8), 0xFFFF_FFFF_0000_0001);
     memory.write(8, 4, 0x8000_0000);
-    memory.perform(1, 8, 4, RemoteOperation::Modify(28, 1));
+    memory.perform(A, 8, 4, RemoteOperation::Modify(28, 1));
     assert_eq!(memory.read(8, 8), 0xFFFF_FFFF_8000_0000);
     // amoadd.d
     assert_eq!(
-        memory.perform(1, 8, 8, RemoteOperation::Modify(0, 1 << 31)),
+        memory.perform(A, 8, 8, RemoteOperation::Modify(0, 1 << 31)),
         0xFFFF_FFFF_8000_0000
     );
     assert_eq!(memory.read(8, 8), 0);

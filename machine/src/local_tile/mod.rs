@@ -12,9 +12,10 @@ mod memory;
 mod requests;
 
 pub use crate::dma::{DmaStatistics, owner as dma_owner};
+pub use crate::ports::LocalMemoryStatistics;
 pub use guard::{Guard, GuardRule, Refusals};
 pub use map::{AddressMap, Target, core, core_of};
-pub use memory::{LocalMemory, LocalMemoryStatistics};
+pub use memory::LocalMemory;
 
 use crate::config::{PlatformConfig, TileConfig};
 use crate::device::{Clint, Clock, Htif, Uart};

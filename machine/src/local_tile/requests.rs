@@ -137,7 +137,7 @@ impl LocalTile {
         let value = match (register, operation) {
             (false, _) => {
                 let memory = &mut self.parts.memory;
-                memory.perform(packet.owner.tile, address, bytes, operation)
+                memory.perform(packet.owner, address, bytes, operation)
             }
             (true, RemoteOperation::Store(value)) => {
                 if address == TILE_DOORBELL && value & 1 != 0 {

@@ -107,6 +107,9 @@ impl Machine {
         add(format!("{:?}", self.markers()));
         for tile in &self.tiles {
             add(format!("{:?}", tile.uart().map(|u| u.output())));
+            if let Some(memories) = tile.coupled_statistics() {
+                add(format!("{memories:?}"));
+            }
             if let Some(card) = tile.card() {
                 add(format!("{:?}", card.counters));
             }

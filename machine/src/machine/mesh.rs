@@ -285,10 +285,13 @@ impl Machine {
         self.mesh.tiles.iter().flat_map(of).collect()
     }
 
-    /// What the local memories did, by tile.
+    /// What the local memories did, and the tightly coupled ones of each tile together, by tile.
     pub fn local_memories(&self) -> Vec<(TileId, LocalMemoryStatistics)> {
         let tiles = self.mesh.tiles.iter();
-        let mut all: Vec<_> = tiles.map(|t| (t.id(), *t.memory().statistics())).collect();
+        let meshed = tiles.map(|t| (t.id(), *t.memory().statistics()));
+        let tiles = self.tiles.iter();
+        let coupled = tiles.filter_map(|t| Some((t.id(), t.coupled_statistics()?)));
+        let mut all: Vec<_> = meshed.chain(coupled).collect();
         all.sort_by_key(|(id, _)| *id);
         all
     }

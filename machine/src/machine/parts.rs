@@ -1,9 +1,10 @@
-//! A chip with clusters or DMA engines: the order of its parts, which are clusters, tiles with one hart and engines, and of the fabric.
+//! A chip with clusters, DMA engines or tightly coupled memories: the order of its parts, which are clusters, tiles with one hart and
+//! engines, and of the fabric.
 //!
 //! Why it exists: a part acts up to the earliest moment at which memory may answer it; memory, up to the earliest moment at which a part
-//! may ask. Parts with harts reach each other through memory only, and their caches know nothing of each other. An engine may interrupt a
-//! part that has not asked it for anything, so such a part also stops at the earliest moment at which that could arrive. And one of them may end the
-//! run for all, so none goes further than a little ahead of the others. An engine gets requests, too: it acts up to the earliest moment at
+//! may ask. The caches of the parts know nothing of each other. An engine may interrupt a part that has not asked it for anything, so such a
+//! part also stops at the earliest moment at which that could arrive. And one of them may end the run for all, so none goes further than a
+//! little ahead of the others. An engine, and a tile with tightly coupled memories, get requests, too: they act up to the earliest moment at
 //! which a packet of another part may come. What it deliberately does not know: harts and caches.
 
 use super::{Machine, MachineError, Outcome};
@@ -36,7 +37,7 @@ enum Place {
 pub(super) struct Parts {
     pub clusters: Vec<ClusterTile>,
     pub engines: Vec<DmaPart>,
-    /// By position in the fabric; none without a cluster or an engine.
+    /// By position in the fabric; none without a cluster, an engine or tightly coupled memories.
     places: Vec<Place>,
     /// The times of each part in this window ([`Parts::times`]).
     times: Vec<(Tick, Tick)>,
@@ -84,8 +85,9 @@ impl Parts {
             let others = cores.flatten().map(|core| core.hart.ticks_per_cycle);
             others.fold(tile.hart.ticks_per_cycle, Tick::max)
         });
+        let coupled = platform.tiles.iter().any(|tile| !tile.tcm.is_empty());
         Self {
-            places: match clusters.is_empty() && engines.is_empty() {
+            places: match clusters.is_empty() && engines.is_empty() && !coupled {
                 true => Vec::new(),
                 false => places,
             },
@@ -103,7 +105,7 @@ impl Parts {
         }
     }
 
-    /// The chip has a cluster or an engine.
+    /// The chip has a cluster, an engine or tightly coupled memories.
     pub fn exist(&self) -> bool {
         !self.places.is_empty()
     }
@@ -124,26 +126,25 @@ impl Parts {
     /// stops by itself before that could come back.
     fn interrupts(
         &self,
-        tiles: &[Tile],
+        times: &[(Tick, Tick)],
         arrival: &dyn Fn(usize) -> Tick,
         network: Tick,
     ) -> Vec<Tick> {
         if self.interrupted_by.is_empty() {
             return Vec::new();
         }
-        let packets = self.places.iter();
-        let packets: Vec<Tick> = packets.map(|place| self.times(tiles, *place).1).collect();
         let interrupt = |tile: usize, engine: usize| {
             let place = self.interrupted_by.len() + engine;
-            let others = packets.iter().enumerate();
+            let others = times.iter().enumerate();
             let others = others.filter(|(i, _)| *i != tile && *i != place);
-            let others = others.map(|(_, at)| *at).min().unwrap_or(Tick::MAX);
+            let others = others.map(|(_, times)| times.1).min();
+            let others = others.unwrap_or(Tick::MAX);
             let others = later(others, self.across);
             let reached = match arrival(place) {
                 Tick::MAX => others.min(later(network, self.across)),
                 arrival => arrival.min(others),
             };
-            later(self.engines[engine].next_time().min(reached), self.across)
+            later(times[place].0.min(reached), self.across)
         };
         let tiles = self.interrupted_by.iter().enumerate();
         let earliest = tiles.map(|(tile, by)| {
@@ -354,45 +355,59 @@ impl Machine {
             return Some(Outcome::Limit);
         }
         let exit = self.exit;
-        // An engine answers what has arrived there and is not in the network any more. Without engines, that is never.
-        let engines = parts.engines.iter().map(DmaPart::next_time).min();
-        let answer = later(engines.unwrap_or(Tick::MAX), parts.across);
+        // An engine or a tile answers what has arrived there and is not in the network any more. Without these, that is never.
+        let engines = parts.engines.iter().map(DmaPart::next_time);
+        let answers = engines.chain(tiles.iter().map(Tile::next_answer)).min();
+        let answer = later(answers.unwrap_or(Tick::MAX), parts.across);
         let arrival = |fabric: &Fabric, i| match fabric.may_arrive(i) {
             true => later(next, exit).min(answer),
             false => Tick::MAX,
         };
-        let interrupts = parts.interrupts(tiles, &|i| arrival(fabric, i), later(next, exit));
-        let arrival = |fabric: &Fabric, i: usize| {
-            let interrupt = interrupts.get(i).copied().unwrap_or(Tick::MAX);
-            arrival(fabric, i).min(interrupt)
-        };
+        let interrupts = parts.interrupts(&times, &|i| arrival(fabric, i), later(next, exit));
+        // None, or one for each tile.
+        let interrupt = |i: usize| interrupts.get(i).copied().unwrap_or(Tick::MAX);
         // A part that waits for memory does something when it is answered.
         let places = times.iter().enumerate();
-        let moments = places.map(|(i, times)| times.0.min(arrival(fabric, i)));
+        let moments = places.map(|(i, times)| {
+            let reached = arrival(fabric, i).min(interrupt(i));
+            times.0.min(reached)
+        });
         let earliest = Earliest::of(moments);
-        // Only engines are reached by what others send.
-        let packets =
-            (!parts.engines.is_empty()).then(|| Earliest::of(times.iter().map(|times| times.1)));
+        // Only engines and tiles with tightly coupled memories are reached by what others send.
+        let reached = !parts.engines.is_empty() || tiles.iter().any(Tile::is_reached);
+        let packets = reached.then(|| Earliest::of(times.iter().map(|times| times.1)));
         parts.times = times;
+        // If nothing is on its way to such a part, another part must be reached first, or act, and send something.
+        let reach = |i, arrival: Tick| {
+            let others = packets.map_or(Tick::MAX, |packets| packets.of_others(i));
+            let others = later(others, parts.across);
+            match arrival {
+                Tick::MAX => others.min(later(later(next, exit), parts.across)),
+                arrival => arrival.min(others),
+            }
+        };
         for i in 0..parts.places.len() {
             #[cfg(test)]
             let i = match parts.backwards {
                 true => parts.places.len() - 1 - i,
                 false => i,
             };
-            let arrival = arrival(fabric, i);
+            // What the network has, and not an interrupt that may come later, decides by whom a part is reached.
+            let (arrival, interrupt) = (arrival(fabric, i), interrupt(i));
             let limit = limit.min(later(earliest.of_others(i), parts.ahead));
             match parts.places[i] {
-                Place::Cluster(index) => parts.clusters[index].run(arrival, limit, fabric),
-                Place::Tile(index) => tiles[index].run(arrival.min(limit), fabric),
-                Place::Engine(index) => {
-                    // If nothing is on its way here, another part must be reached first, or act, and send something.
-                    let others = packets.map_or(Tick::MAX, |packets| packets.of_others(i));
-                    let others = later(others, parts.across);
-                    let reached = match arrival {
-                        Tick::MAX => others.min(later(later(next, exit), parts.across)),
-                        arrival => arrival.min(others),
+                Place::Cluster(index) => {
+                    parts.clusters[index].run(arrival.min(interrupt), limit, fabric);
+                }
+                Place::Tile(index) => {
+                    let reached = match tiles[index].is_reached() {
+                        true => reach(i, arrival),
+                        false => arrival,
                     };
+                    tiles[index].run(reached.min(interrupt).min(limit), fabric);
+                }
+                Place::Engine(index) => {
+                    let reached = reach(i, arrival);
                     parts.engines[index].run(reached.min(limit), fabric);
                 }
             }

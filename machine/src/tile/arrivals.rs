@@ -116,12 +116,14 @@ impl Tile {
                     .complete(packet.owner, packet.transaction, &packet.account, now);
                 self.local.interrupted(&packet);
             }
-            Transaction::RemoteLoad | Transaction::RemoteStore => {
+            Transaction::RemoteLoad | Transaction::RemoteStore | Transaction::RemoteAtomic => {
                 fabric
                     .ledger
                     .complete(packet.owner, packet.transaction, &packet.account, now);
                 let PacketKind::RemoteAnswer { value, .. } = packet.kind else {
-                    panic!("a register of a DMA engine answers with its value, not {packet:?}");
+                    panic!(
+                        "a register or another tile's memory answers with a value, not {packet:?}"
+                    );
                 };
                 // The hart takes it at the next edge of its clock.
                 let edge = align(now, self.local.cycle);

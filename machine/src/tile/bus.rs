@@ -26,8 +26,9 @@ const EXIT_SIZE: u64 = 0x1000;
 /// Offset of the second hart's software interrupt register in the CLINT, as in SiFive's map.
 const SECOND_SOFTWARE: u64 = bulkhead_abi::memory_map::CLINT_MSIP + 4;
 
-/// The tile as its hart sees it. A place is an index into the bytes of the data cache.
-pub(super) struct TileBus<'a> {
+/// The tile as its hart sees it. A place is an index into the bytes of the data cache, which the tightly coupled memories follow. `TCM`: the
+/// tile has some.
+pub(super) struct TileBus<'a, const TCM: bool> {
     pub unit: Option<&'a mut Dtu>,
     pub caches: &'a mut Hierarchy,
     pub local: &'a mut Local,
@@ -43,7 +44,7 @@ pub(super) struct TileBus<'a> {
 /// Nothing has a name yet.
 pub(super) const UNNAMED: (u64, u64) = (u64::MAX, 0);
 
-impl TileBus<'_> {
+impl<const TCM: bool> TileBus<'_, TCM> {
     fn owner(&self) -> Owner {
         self.local.owner
     }
@@ -52,6 +53,36 @@ impl TileBus<'_> {
     #[inline(always)]
     fn name(&self, physical: u64) -> u64 {
         self.local.name(physical)
+    }
+
+    /// The offset of an address in the tile's tightly coupled memories, if it is there.
+    #[inline(always)]
+    fn coupled(&self, physical: u64) -> Option<u64> {
+        match TCM {
+            true => self.local.tcm.own(physical),
+            false => None,
+        }
+    }
+
+    /// A fetch from a tightly coupled memory.
+    #[cold]
+    #[inline(never)]
+    fn fetch_coupled(&mut self, now: Tick, offset: u64) -> Timing {
+        let (owner, line) = (self.owner(), u64::from(self.local.line));
+        let ledger = &mut self.fabric.ledger;
+        let tcm = &mut self.local.tcm;
+        match tcm.fetch(now, offset & !(line - 1), line, owner, ledger) {
+            start if start == now => Timing::Hit,
+            start => Timing::Ready(start),
+        }
+    }
+
+    /// An access to a tightly coupled memory.
+    #[inline(never)]
+    fn data_coupled(&mut self, now: Tick, offset: u64, access: Access) -> Timing {
+        let (owner, ledger) = (self.owner(), &mut self.fabric.ledger);
+        let there = self.local.tcm.data(now, offset, access, owner, ledger);
+        there.map_or(Timing::Hit, Timing::Ready)
     }
 
     #[cold]
@@ -257,7 +288,10 @@ fn within(physical: u64, base: u64, size: u64) -> Option<u64> {
     (offset < size).then_some(offset)
 }
 
-impl Bus for TileBus<'_> {
+impl<const TCM: bool> Bus for TileBus<'_, TCM> {
+    // Others read and write the memories at any moment.
+    const COHERENT: bool = TCM;
+
     #[inline]
     fn regulates(&self) -> bool {
         self.local.holds_back
@@ -284,6 +318,9 @@ impl Bus for TileBus<'_> {
 
     #[inline]
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing {
+        if let Some(offset) = self.coupled(physical) {
+            return self.fetch_coupled(now, offset);
+        }
         let name = self.name(physical);
         match self.caches.fetch_hit(now, name) {
             Some(outcome) => self.note(timing(outcome)),
@@ -301,6 +338,9 @@ impl Bus for TileBus<'_> {
             "{access:?} of {physical:#x} at {now}, after an event at {}",
             self.local.now
         );
+        if let Some(offset) = self.coupled(physical) {
+            return self.data_coupled(now, offset, access);
+        }
         let write = matches!(access, Access::Store | Access::Atomic);
         self.used(physical);
         if self.local.htif.is_in_line(physical) {
@@ -320,11 +360,22 @@ impl Bus for TileBus<'_> {
     }
 
     fn allows(&self, physical: u64, bytes: u64, write: bool) -> bool {
+        if let Some(offset) = self.coupled(physical) {
+            return self.local.tcm.has(offset, bytes);
+        }
         self.local.window(physical, bytes, write).is_some()
     }
 
     #[inline]
+    fn remembers(&self, physical: u64) -> bool {
+        self.coupled(physical).is_none()
+    }
+
+    #[inline]
     fn place(&self, physical: u64, _: bool) -> Place {
+        if let Some(offset) = self.coupled(physical) {
+            return self.local.tcm.place(offset) as Place;
+        }
         let name = match self.named {
             (same, name) if same == physical => name,
             _ => self.name(physical),
@@ -334,6 +385,9 @@ impl Bus for TileBus<'_> {
 
     #[inline]
     fn is_at(&self, physical: u64, place: Place) -> bool {
+        if let Some(offset) = self.coupled(physical) {
+            return self.local.tcm.place(offset) as Place == place;
+        }
         self.caches.is_at(self.name(physical), place as usize)
     }
 
@@ -354,8 +408,16 @@ impl Bus for TileBus<'_> {
 
     #[inline(always)]
     fn store(&mut self, now: Tick, physical: u64, place: Place, bytes: u8, value: u64) {
-        self.write_place(place, bytes, value);
-        self.caches.wrote(place as usize, self.hart());
+        match self.coupled(physical) {
+            Some(offset) => {
+                let memory = self.caches.data_bytes_mut();
+                self.local.store_tcm(memory, (offset, bytes), value);
+            }
+            None => {
+                self.write_place(place, bytes, value);
+                self.caches.wrote(place as usize, self.hart());
+            }
+        }
         if self.local.htif.is_at(physical) {
             self.stored_to_host(now, place, value);
         }
@@ -363,7 +425,10 @@ impl Bus for TileBus<'_> {
 
     #[inline]
     fn is_remote(&self, physical: u64, atomic: bool) -> bool {
-        !atomic && self.local.engines.has(physical)
+        if !atomic && self.local.engines.has(physical) {
+            return true;
+        }
+        self.coupled(physical).is_none() && self.local.tcms.find(physical, 1).is_some()
     }
 
     fn remote(
@@ -373,10 +438,13 @@ impl Bus for TileBus<'_> {
         bytes: u8,
         operation: RemoteOperation,
     ) -> Result<u32, BusFault> {
-        let request = self.local.engines.request(physical, bytes, operation);
-        let (engine, kind, transaction) = request.ok_or(BusFault)?;
+        let request = match self.local.engines.has(physical) {
+            true => self.local.engines.request(physical, bytes, operation),
+            false => self.local.tcms.request(physical, bytes, operation),
+        };
+        let (to, kind, transaction) = request.ok_or(BusFault)?;
         let (tile, owner, token) = (self.local.id, self.owner(), self.caches.token());
-        let mut packet = Packet::request(now, tile, engine, owner, token, transaction, kind);
+        let mut packet = Packet::request(now, tile, to, owner, token, transaction, kind);
         // It leaves no earlier than a miss.
         let leaves = now + self.local.hart_lookahead;
         packet.account.service += leaves - now;
@@ -390,12 +458,20 @@ impl Bus for TileBus<'_> {
     }
 
     fn reserve(&mut self, physical: u64) {
+        if let Some(offset) = self.coupled(physical) {
+            let owner = self.owner();
+            return self.local.tcm.reservations.reserve(owner, offset);
+        }
         // A store of the other hart must not bypass this function.
         self.used(physical);
         self.caches.reserve(self.name(physical), self.hart());
     }
 
     fn take_reservation(&mut self, physical: u64) -> Option<bool> {
+        if let Some(offset) = self.coupled(physical) {
+            let owner = self.owner();
+            return Some(self.local.tcm.reservations.take(owner, offset));
+        }
         let (name, hart) = (self.name(physical), self.hart());
         Some(self.caches.take_reservation(name, hart))
     }
@@ -405,11 +481,20 @@ impl Bus for TileBus<'_> {
     }
 
     fn instruction_line(&mut self, line: u64, bytes: &mut [u8]) -> bool {
+        if let Some(offset) = self.coupled(line) {
+            let at = self.local.tcm.place(offset);
+            bytes.copy_from_slice(&self.caches.data_bytes()[at..at + bytes.len()]);
+            return true;
+        }
         let there = self.caches.instruction_line(self.name(line));
         there.map(|there| bytes.copy_from_slice(there)).is_some()
     }
 
     fn manage(&mut self, now: Tick, line: u64, what: Management) -> Managed {
+        if self.coupled(line).is_some() {
+            // No cache has its bytes.
+            return Managed::At(Timing::Hit);
+        }
         let what = match what {
             Management::Invalidate => hierarchy::Management::Invalidate,
             Management::Clean => hierarchy::Management::Clean,
@@ -437,7 +522,8 @@ impl Bus for TileBus<'_> {
     }
 
     fn prefetch(&mut self, now: Tick, line: u64, fetch: bool) {
-        if self.allows(line, self.local.line.into(), false) {
+        let cached = self.coupled(line).is_none();
+        if cached && self.allows(line, self.local.line.into(), false) {
             self.used_all();
             self.local.used.instructions = true;
             let (owner, name) = (self.owner(), self.name(line));
@@ -466,7 +552,7 @@ impl Bus for TileBus<'_> {
 
     #[inline]
     fn is_device(&self, physical: u64) -> bool {
-        physical < MEMORY_BASE
+        physical < MEMORY_BASE && self.coupled(physical).is_none()
     }
 
     fn device_read(&mut self, now: Tick, physical: u64, bytes: u8) -> Result<DeviceRead, BusFault> {

@@ -11,14 +11,14 @@ use bulkhead_abi::memory_map::MEMORY_BASE;
 /// The stack pointer's register.
 const SP: usize = 2;
 
-impl TileBus<'_> {
+impl<const TCM: bool> TileBus<'_, TCM> {
     /// Copies the program's state: its registers, and its stack as its own loads would find it.
     pub(super) fn keep(&mut self, at: Tick, trap: &UserTrap, stores: &[(u64, u8, u64)]) {
         if self.local.crashes.len() >= KEPT {
             return;
         }
         let read = |address: u64, buffer: &mut [u8]| {
-            let there = address >= MEMORY_BASE
+            let there = (address >= MEMORY_BASE || self.local.tcm.own(address).is_some())
                 && self.local.peek(self.caches, address, buffer, self.fabric);
             there.then_some(())
         };

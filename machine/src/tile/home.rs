@@ -12,7 +12,7 @@ use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 /// The memories of a chip, one after another, followed by room for addresses without a home.
 #[derive(Debug)]
 pub(super) struct Homes {
-    /// First home, number and bytes of each memory.
+    /// First home, number and bytes of the window of each memory.
     memories: Vec<(u64, TileId, u64)>,
     /// The first home that belongs to no memory.
     nowhere: u64,
@@ -20,11 +20,12 @@ pub(super) struct Homes {
 
 impl Homes {
     pub fn new(memories: &[MemoryConfig]) -> Self {
-        let mut nowhere = 0;
+        let mut nowhere = 0u64;
         let mut places = Vec::new();
         for memory in memories {
-            places.push((nowhere, memory.id, memory.size));
-            nowhere = (nowhere + memory.size).next_multiple_of(HOME_ALIGNMENT);
+            nowhere = nowhere.next_multiple_of(memory.alignment());
+            places.push((nowhere, memory.id, memory.window()));
+            nowhere = (nowhere + memory.window()).next_multiple_of(HOME_ALIGNMENT);
         }
         Self {
             memories: places,
@@ -69,6 +70,7 @@ mod tests {
             size,
             router: 0,
             second_port_of: Vec::new(),
+            dropped: 0,
         };
         let homes = Homes::new(&[memory(7, 0x1800), memory(9, 0x4000)]);
         assert_eq!(homes.of(1, 0), 0x2000);

@@ -54,6 +54,14 @@ impl Local {
         buffer: &mut [u8],
         fabric: &Fabric,
     ) -> bool {
+        if let Some(offset) = self.tcm.own(physical) {
+            let there = self.tcm.has(offset, buffer.len() as u64);
+            if there {
+                let at = self.tcm.place(offset);
+                buffer.copy_from_slice(&caches.data_bytes()[at..at + buffer.len()]);
+            }
+            return there;
+        }
         for piece in self.pieces(physical, buffer.len()) {
             let Some(piece) = piece else {
                 return false;
@@ -93,6 +101,14 @@ impl Tile {
 
     /// Writes memory and the tile's cached copies of it, as a tool that loads a program does. False: the tile may not read there.
     pub fn poke(&mut self, physical: u64, bytes: &[u8], fabric: &mut Fabric) -> bool {
+        if let Some(offset) = self.local.tcm.own(physical) {
+            let there = self.local.tcm.has(offset, bytes.len() as u64);
+            if there {
+                let at = self.local.tcm.place(offset);
+                self.caches.data_bytes_mut()[at..at + bytes.len()].copy_from_slice(bytes);
+            }
+            return there;
+        }
         for piece in self.local.pieces(physical, bytes.len()) {
             let Some(piece) = piece else {
                 return false;

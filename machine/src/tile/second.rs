@@ -83,7 +83,7 @@ impl Tile {
         let Some(second) = &mut self.second else {
             return;
         };
-        let mut bus = TileBus {
+        let mut bus = TileBus::<false> {
             unit: self.unit.as_mut(),
             caches: &mut self.caches,
             local: &mut self.local,

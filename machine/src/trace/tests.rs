@@ -39,6 +39,7 @@ fn platform() -> PlatformConfig {
             size: 1 << 20,
             router: 0,
             second_port_of: Vec::new(),
+            dropped: 0,
         }],
         cables: Vec::new(),
         network: NetworkConfig {

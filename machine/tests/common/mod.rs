@@ -14,8 +14,8 @@ use bulkhead_machine::dram::banks::Timing;
 use bulkhead_machine::dram::controller::{ControllerConfig, Policy, Turns, WriteQueue};
 use bulkhead_machine::dram::map::AddressMap;
 use bulkhead_machine::hart::HartConfig;
-use bulkhead_machine::machine::Machine;
-use bulkhead_machine::types::TileId;
+use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
+use bulkhead_machine::types::{Tick, TileId};
 
 /// Registers by their ABI names.
 pub const ZERO: u32 = 0;
@@ -326,6 +326,7 @@ pub fn platform(kind: PlatformKind, tiles: u16) -> PlatformConfig {
             size: 16 << 20,
             router: 0,
             second_port_of: Vec::new(),
+            dropped: 0,
         }],
         cables: Vec::new(),
         network: NetworkConfig {
@@ -381,6 +382,16 @@ pub fn start_hart(
         None => machine.start_hart(tile, at, port as u64, 0),
     };
     started.expect("a hart");
+}
+
+/// Runs a machine up to a tick in windows of many lengths. Nothing ends the run before.
+pub fn in_pieces(machine: &mut Machine, until: Tick) {
+    let mut length = 1;
+    while machine.now() < until {
+        length = length * 5 % 97;
+        let ticks = (machine.now() + length).min(until);
+        assert_eq!(machine.run(RunLimit { ticks }, None), Outcome::Limit);
+    }
 }
 
 /// A chip of one tile with two harts.
@@ -485,6 +496,7 @@ pub fn mesh(columns: u16, rows: u16) -> PlatformConfig {
             size: 1 << 20,
             router: 0,
             second_port_of: Vec::new(),
+            dropped: 0,
         }],
         network,
         ..platform(PlatformKind::Bare, 1)

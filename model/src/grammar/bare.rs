@@ -2,7 +2,7 @@
 //!
 //! Why it exists: see the parent module.
 
-use super::Kind::{Integer, Text};
+use super::Kind::{Choice, Integer, Text};
 use super::{AttributeRule, optional};
 
 /// Of `<app>`.
@@ -22,6 +22,18 @@ pub const BANK: AttributeRule = optional(
     "bank",
     Integer { min: 0, max: 63 },
     "Only there, instead of `at`: the memory bank in which its memory is, if the memory does not interleave banks.",
+);
+/// Of `<app>`.
+pub const COLOUR: AttributeRule = optional(
+    "colour",
+    Integer { min: 0, max: 255 },
+    "Only there: in a memory behind an address translator, the value of the dropped bits in the addresses of its memory.",
+);
+/// Of `<app>`.
+pub const TCM: AttributeRule = optional(
+    "tcm",
+    Choice(&["program", "stack"]),
+    "Only there: what is in the tightly coupled memories of its tile: the whole program with its stacks, or its stacks alone.",
 );
 /// Of `<app>`.
 pub const FILLS: AttributeRule = optional(

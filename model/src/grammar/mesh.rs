@@ -1,4 +1,4 @@
-//! The elements of tiles of a mesh, and DMA engines.
+//! Local memories, and DMA engines.
 
 use super::Kind::{Integer, Name, Size};
 use super::platform::{CLOCK, LATENCY, SOURCE, TILE};
@@ -7,7 +7,7 @@ use super::{ElementRule, any, default, optional, required};
 /// See [`super::PLATFORM`].
 pub const LOCAL_MEMORY: ElementRule = ElementRule {
     name: "local-memory",
-    about: "The memory of a tile of a mesh, for its hart and, over the network, for all others.",
+    about: "A local memory of a tile, for its hart and, over the network, for all others: in place of caches on a mesh, beside caches on a bare platform.",
     attributes: &[
         required("name", Name, "Name of the memory."),
         CLOCK,

@@ -3,7 +3,9 @@
 //! Why it exists: see the parent module. Latencies are integers in cycles of the element's clock (for caches: of the
 //! clock of the tile's pipeline).
 
-use super::Kind::{Boolean, Choice, Credits, Drift, Frequency, Integer, Name, Rate, Size, Span};
+use super::Kind::{
+    Boolean, Choice, Credits, Drift, Frequency, Integer, Name, Rate, Size, Span, Text,
+};
 use super::cluster::{CLUSTER, CORE, PARTITION};
 use super::mesh::{DMA, ENGINE, LOCAL_MEMORY};
 use super::pipeline::PIPELINE;
@@ -570,6 +572,11 @@ pub const ELEMENTS: &[ElementRule] = &[
                 Name,
                 "Its local memory, in place of caches (meshes).",
             ),
+            optional(
+                "tcm",
+                Text { max: 129 },
+                "Its tightly coupled memories beside the caches (bare platforms, one hart): one or two names of <local-memory>, separated by a space. They follow each other without a gap.",
+            ),
             optional("dma", Name, "Its DMA engine (meshes)."),
             default(
                 "clock-offset",
@@ -649,6 +656,11 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "second-port-of",
                 NOTE,
                 "Numbers of memories, separated by spaces: this is another way to their bytes, one memory behind the other, and has none of its own (bare platforms).",
+            ),
+            optional(
+                "dropped-bits",
+                NOTE,
+                "Numbers of bits, separated by spaces: an address translator in front of it drops these bits of an address. So its window is larger, and each byte has a name for each value of the bits, as for cache colours (bare platforms).",
             ),
             default(
                 "router",

@@ -3,7 +3,7 @@
 //! Why it exists: see the parent module.
 
 use super::Kind::{Boolean, Choice, Cost, Credits, Integer, Name, Quota, Rate, Size, Span, Time};
-use super::bare::{AT, BANK, FILLS, HARTS};
+use super::bare::{AT, BANK, COLOUR, FILLS, HARTS, TCM};
 use super::cable::{CABLE, PEER};
 use super::one_shot::{CHANNEL, DOMAIN, IMAGE, PARADIGM, PROGRAM, STACK, WAIT};
 use super::tasks::{CORE, PRIORITY, WAYS};
@@ -239,6 +239,8 @@ pub const ELEMENTS: &[ElementRule] = &[
             AT,
             BANK,
             FILLS,
+            TCM,
+            COLOUR,
         ],
         children: &[
             any("argument"),

@@ -24,6 +24,8 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     super::mesh::check(platform, root, errors);
     super::cluster::check(platform, root, errors);
     super::engines::check(platform, root, errors);
+    super::tcm::check(platform, root, errors);
+    super::translator::check(platform, root, errors);
     super::pipeline::check(platform, root, errors);
 }
 

@@ -12,6 +12,8 @@ mod mesh;
 mod pipeline;
 mod read;
 mod sharing;
+mod tcm;
+mod translator;
 mod write;
 
 use serde::Serialize;
@@ -323,7 +325,7 @@ impl Platform {
             if memory.id == id {
                 return Some(base);
             }
-            base += memory.size.0.next_multiple_of(PMP_WINDOW_SIZE);
+            base += memory.window().next_multiple_of(PMP_WINDOW_SIZE);
         }
         None
     }
@@ -673,6 +675,9 @@ pub struct Tile {
     /// Local memory; always present on meshes, never on other platforms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_memory: Option<LocalMemory>,
+    /// Tightly coupled memories beside its caches, one behind the other; only on bare platforms.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tcm: Vec<LocalMemory>,
     /// Its own DMA engine; only on meshes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dma: Option<Dma>,
@@ -727,6 +732,9 @@ pub struct Memory {
     /// It has no bytes of its own, but is another way to those of these memories, one behind the other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub second_port_of: Vec<u16>,
+    /// Bits of an address in its window that the address translator in front of it drops; 0: there is none.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub dropped: u64,
 }
 
 /// Where values come from.

@@ -298,6 +298,28 @@ impl Reader<'_> {
         })
     }
 
+    /// The memories that a tile names.
+    fn tcm(&mut self, node: &Node, local_memories: &[LocalMemory]) -> Vec<LocalMemory> {
+        let kind = "local-memory";
+        let names = node.maybe_text("tcm").unwrap_or_default();
+        let mut all = Vec::new();
+        for name in names.split_whitespace() {
+            match local_memories.iter().find(|one| one.name == name) {
+                Some(memory) => all.push(memory.clone()),
+                None => {
+                    let known: Vec<&str> =
+                        local_memories.iter().map(|one| one.name.as_str()).collect();
+                    let help = suggestion(name, &known, kind);
+                    let name = name.to_owned();
+                    let problem = Problem::Unknown { kind, name };
+                    self.errors
+                        .push(Diagnostic::new(problem, node.place("tcm"), help));
+                }
+            }
+        }
+        all
+    }
+
     fn dma(&mut self, node: &Node, clocks: &[Clock]) -> Option<Dma> {
         let number = |attribute| narrow(node.integer(attribute));
         Some(Dma {
@@ -434,6 +456,7 @@ impl Reader<'_> {
                 &m.name
             })
             .cloned();
+        let tcm = self.tcm(node, local_memories);
         let dma = self
             .find(node, "dma", "dma", dma_engines, |item| &item.name)
             .cloned();
@@ -465,6 +488,7 @@ impl Reader<'_> {
             l2,
             cluster,
             local_memory,
+            tcm,
             dma,
             clock_offset: node.time("clock-offset"),
             clock_drift: node.drift("clock-drift"),
@@ -547,6 +571,7 @@ impl Reader<'_> {
                     let numbers = text.split_whitespace();
                     numbers.filter_map(|one| one.parse().ok()).collect()
                 }),
+            dropped: super::translator::bits(node),
         })
     }
 

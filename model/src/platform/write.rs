@@ -5,7 +5,7 @@
 
 use super::{
     Cache, Controller, Dram, Dtu, Memory, MemoryPolicy, MissRegisters, Network, Pipeline,
-    PipelineModel, Platform, PlatformKind, Prefetcher, PrefetcherKind, Replacement, Spread,
+    PipelineModel, Platform, PlatformKind, Prefetcher, PrefetcherKind, Replacement, Spread, Tile,
     Topology, Turns,
 };
 use crate::units::Size;
@@ -120,6 +120,7 @@ pub(crate) fn write(writer: &mut Writer, platform: &Platform) {
                 "local-memory",
                 tile.local_memory.as_ref().map(|memory| &memory.name),
             )
+            .optional("tcm", tcm(tile))
             .optional("dma", tile.dma.as_ref().map(|dma| &dma.name))
             .optional("clock-offset", offset)
             .optional("clock-drift", drift)
@@ -157,10 +158,25 @@ pub(crate) fn write(writer: &mut Writer, platform: &Platform) {
             .attribute("dram", &memory.dram.name)
             .size("size", memory.size)
             .attribute("router", memory.router)
-            .optional("second-port-of", second_port(memory));
+            .optional("second-port-of", second_port(memory))
+            .optional("dropped-bits", dropped(memory));
         close(writer, platform, &format!("memory[{}]", memory.id));
     }
     writer.end();
+}
+
+/// The bits that the translator in front of a memory drops.
+fn dropped(memory: &Memory) -> Option<String> {
+    let bits = (0..64).filter(|bit| memory.dropped >> bit & 1 != 0);
+    let bits: Vec<String> = bits.map(|bit| bit.to_string()).collect();
+    (!bits.is_empty()).then(|| bits.join(" "))
+}
+
+/// The names of a tile's tightly coupled memories.
+fn tcm(tile: &Tile) -> Option<String> {
+    let names = tile.tcm.iter().map(|memory| memory.name.clone());
+    let names: Vec<String> = names.collect();
+    (!names.is_empty()).then(|| names.join(" "))
 }
 
 /// The memories that a second port leads to.

@@ -103,6 +103,14 @@ fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
             ));
         }
     }
+    let mut coupled = system.platform.tiles.iter();
+    if let Some(with) = coupled.find(|one| !one.tcm.is_empty()) {
+        return Err(format!(
+            "every program reaches the tightly coupled memories of tile {}, and accesses to these are not counted; on a platform without them \
+             it would be judged",
+            with.id
+        ));
+    }
     // Every program reaches its registers, and nothing says what it moves.
     if let Some(engine) = system.platform.engines.first() {
         return Err(format!(

@@ -8,6 +8,7 @@ use bulkhead_abi::memory_map::{
     CLINT_BASE, CLINT_SIZE, EXIT_BASE, EXIT_PASS, MEMORY_BASE, UART_BASE, UART_SIZE,
 };
 use bulkhead_machine::config::{PlatformConfig, TileConfig};
+use bulkhead_machine::tcm::TcmMap;
 use vm_fdt::{FdtWriter, FdtWriterResult};
 
 /// Handle of the first hart's interrupt controller; the handles of the others follow.
@@ -23,8 +24,8 @@ pub struct Part<'a> {
     pub tile: &'a TileConfig,
     /// Numbers of the harts.
     pub harts: &'a [u64],
-    /// Address and size of the memory.
-    pub memory: (u64, u64),
+    /// Address and size of each range of the memory.
+    pub memory: &'a [(u64, u64)],
     /// Arguments of the program, if any.
     pub arguments: &'a str,
 }
@@ -48,7 +49,7 @@ pub fn device_tree(config: &PlatformConfig, memory: u64) -> Result<Vec<u8>, Erro
     let whole = Part {
         tile: &config.tiles[0],
         harts: &numbers,
-        memory: (MEMORY_BASE, memory),
+        memory: &[(MEMORY_BASE, memory)],
         arguments: "",
     };
     whole.tree(config)
@@ -79,10 +80,11 @@ fn write(config: &PlatformConfig, part: &Part<'_>) -> FdtWriterResult<Vec<u8>> {
     }
     tree.end_node(chosen)?;
 
-    let (base, size) = part.memory;
+    let base = part.memory.first().map_or(0, |(base, _)| *base);
     let node = tree.begin_node(&format!("memory@{base:x}"))?;
     tree.property_string("device_type", "memory")?;
-    tree.property_array_u64("reg", &[base, size])?;
+    let ranges = part.memory.iter().flat_map(|(base, size)| [*base, *size]);
+    tree.property_array_u64("reg", &ranges.collect::<Vec<u64>>())?;
     tree.end_node(node)?;
 
     let cpus = tree.begin_node("cpus")?;
@@ -124,6 +126,15 @@ fn write(config: &PlatformConfig, part: &Part<'_>) -> FdtWriterResult<Vec<u8>> {
     let interrupts: Vec<u32> = handles.flatten().collect();
     tree.property_array_u32("interrupts-extended", &interrupts)?;
     tree.end_node(clint)?;
+    let map = TcmMap::new(config);
+    let mut at = map.base(tile.id).unwrap_or(0);
+    for memory in &tile.tcm {
+        let sram = tree.begin_node(&format!("sram@{at:x}"))?;
+        tree.property_string("compatible", "mmio-sram")?;
+        tree.property_array_u64("reg", &[at, memory.size])?;
+        tree.end_node(sram)?;
+        at += memory.size;
+    }
     if tile.uart {
         let serial = tree.begin_node(&format!("serial@{UART_BASE:x}"))?;
         tree.property_string("compatible", "ns16550a")?;

@@ -14,7 +14,7 @@ use bulkhead_machine::image::Image;
 use bulkhead_machine::local_tile::core_of;
 use bulkhead_model::System;
 use bulkhead_model::platform::PlatformKind;
-use bulkhead_model::system::bare::Placed;
+use bulkhead_model::system::bare::{Coupled, Placed};
 use bulkhead_model::system::{App, Bare};
 use zerocopy::IntoBytes;
 
@@ -105,10 +105,12 @@ fn add(
         .map(|one| format!("{}={}", one.name, one.value))
         .collect();
     let line = arguments.join(" ");
+    let mut memory = vec![(placed.base, placed.size)];
+    memory.extend(&placed.more);
     let part = Part {
         tile,
         harts: &harts,
-        memory: (placed.base, placed.size),
+        memory: &memory,
         arguments: &line,
     };
     let tree = part.tree(config)?;
@@ -117,7 +119,10 @@ fn add(
         harts: harts.len() as u32,
         console: tile.uart.into(),
         length: line.len() as u64,
-        reserved: 0,
+        stacks: match placed.tcm {
+            Some(Coupled::Stack { base, size }) => base + size,
+            _ => 0,
+        },
         arguments: [0; ARGUMENTS],
     };
     let Some(place) = environment.arguments.get_mut(..line.len()) else {
@@ -135,7 +140,14 @@ fn add(
     place.copy_from_slice(line.as_bytes());
     let end = placed.base + placed.size;
     let at = end.saturating_sub(tree.len() as u64) & !(TREE_ALIGNMENT - 1);
-    let needed = STACK * harts.len() as u64 + ENVIRONMENT;
+    let stacks = match placed.tcm {
+        Some(Coupled::Stack { .. }) => 0,
+        _ => STACK * harts.len() as u64,
+    };
+    let memory_tile = system.platform.memory(app.memory_tile);
+    let is_coloured = memory_tile.is_some_and(|memory| memory.dropped != 0);
+    let inside = placed.tcm == Some(Coupled::Program);
+    let needed = stacks + ENVIRONMENT;
     let last = image
         .segments
         .iter()
@@ -151,6 +163,12 @@ fn add(
             ),
             match system.platform.kind {
                 PlatformKind::Mesh => "take a smaller program: it has the local memory of its tile",
+                _ if is_coloured => {
+                    "take a smaller program: behind an address translator, memory of one colour is contiguous up to the lowest bit that is dropped, and a program without page tables lies there"
+                }
+                _ if inside => {
+                    "take a smaller program, or write tcm=\"stack\": it has the memories of its tile"
+                }
                 PlatformKind::Tiled | PlatformKind::Bare => "write a larger memory=\"...\"",
             },
         ));
@@ -165,12 +183,12 @@ fn add(
     ];
     for (address, bytes) in segments.chain(beside) {
         match system.platform.kind {
-            PlatformKind::Tiled | PlatformKind::Bare => boot.pieces.push(Piece {
+            PlatformKind::Tiled | PlatformKind::Bare if !inside => boot.pieces.push(Piece {
                 memory: app.memory_tile,
                 offset: placed.offset + (address - placed.base),
                 bytes,
             }),
-            PlatformKind::Mesh => boot.tiles.push(TilePiece {
+            _ => boot.tiles.push(TilePiece {
                 tile: app.tile,
                 address,
                 bytes,

@@ -20,8 +20,8 @@ macro_rules! entry {
     };
 }
 
-// Harts arrive with their number in `a0` and the address of the device tree in `a1`; their stacks are below the environment, in order of
-// arrival.
+// Harts arrive with their number in `a0` and the address of the device tree in `a1`; their stacks are below the environment or
+// where it says, in order of arrival.
 core::arch::global_asm!(
     ".section .text.start, \"ax\"",
     ".globl _start",
@@ -35,7 +35,11 @@ core::arch::global_asm!(
     "    amoadd.d a2, t1, (t0)",
     "    slli t1, a2, {stack}",
     "    addi a1, a1, -{environment}",
-    "    sub sp, a1, t1",
+    "    ld sp, {stacks}(a1)",
+    "    bnez sp, 1f",
+    "    mv sp, a1",
+    "1:",
+    "    sub sp, sp, t1",
     "    la a3, __end",
     // The unwinder stops at a return address of 0.
     "    li ra, 0",
@@ -45,6 +49,7 @@ core::arch::global_asm!(
     counter = sym CAME,
     stack = const STACK.trailing_zeros(),
     environment = const ENVIRONMENT,
+    stacks = const core::mem::offset_of!(Environment, stacks),
     start = sym start,
 );
 

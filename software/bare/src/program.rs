@@ -17,7 +17,7 @@ pub struct Program {
     pub rank: usize,
     /// How many harts run the program.
     pub harts: usize,
-    /// The memory between the program and its stacks. The same for all its harts.
+    /// The memory between the program and its stacks, or its environment if the stacks are elsewhere. The same for all its harts.
     pub memory: Memory,
     environment: &'static Environment,
 }
@@ -29,12 +29,16 @@ impl Program {
             // The program's starter does not know what it needs, not even a console.
             arch::stop();
         }
-        let stacks = core::ptr::from_ref(environment) as u64 - STACK * u64::from(environment.harts);
+        let below = core::ptr::from_ref(environment) as u64;
+        let stacks = match environment.stacks {
+            0 => STACK * u64::from(environment.harts),
+            _ => 0,
+        };
         Self {
             hart,
             rank,
             harts: environment.harts as usize,
-            memory: Memory::between(end, stacks),
+            memory: Memory::between(end, below - stacks),
             environment,
         }
     }

@@ -67,6 +67,7 @@ fn platform() -> PlatformConfig {
             size: DRAM_BYTES,
             router: 0,
             second_port_of: Vec::new(),
+            dropped: 0,
         }],
         cables: Vec::new(),
         network: NetworkConfig {

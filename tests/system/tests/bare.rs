@@ -130,6 +130,55 @@ fn programs_lie_in_memories_behind_ports() {
     );
 }
 
+/// Programs that work on memories behind address translators under names of different colours evict nobody's lines, and evict them under one.
+#[test]
+fn colours_keep_lines_apart_without_page_tables() {
+    let options = Options {
+        system: "bare/colours".into(),
+        ..Options::default()
+    };
+    let result = run(&options, &Silent).expect("it runs").result;
+    let [alone, apart, same] = &result.variants[..] else {
+        panic!("three variants");
+    };
+    for variant in [alone, apart, same] {
+        assert!(variant.incidents.is_empty(), "{:?}", variant.incidents);
+        assert_eq!(variant.flows[0].latency.count, 20);
+    }
+    let lost = |variant: &VariantResult| waited(variant, "vision", "hog", "L2 eviction");
+    assert_eq!((lost(alone), lost(apart)), (0, 0));
+    assert!(lost(same) > 0, "{:?}", same.interference);
+    let worst = [alone, apart, same].map(|variant| variant.flows[0].latency.max);
+    assert!(worst[2] > worst[0], "{worst:?}");
+}
+
+/// A program in the tightly coupled memories of its core waits for nobody but those that reach these memories, at their port.
+#[test]
+fn programs_lie_in_the_memories_of_their_cores() {
+    let options = Options {
+        system: "bare/tcm".into(),
+        ..Options::default()
+    };
+    let result = run(&options, &Silent).expect("it runs").result;
+    let [alone, beside, port, main] = &result.variants[..] else {
+        panic!("four variants");
+    };
+    let latency = |variant: &VariantResult| {
+        assert!(variant.incidents.is_empty(), "{:?}", variant.incidents);
+        let latency = &variant.flows[0].latency;
+        assert_eq!(latency.count, 20);
+        (latency.min, latency.max)
+    };
+    assert_eq!(latency(alone), latency(beside));
+    let here = "local memory of tile 1";
+    let waits = |variant: &VariantResult| waited(variant, "control", "reader", here);
+    assert_eq!((waits(alone), waits(beside), waits(main)), (0, 0, 0));
+    assert!(waits(port) > 0, "{:?}", port.interference);
+    assert!(waited(port, "reader", "control", here) > 0);
+    let worst = [alone, port, main].map(|variant| latency(variant).1);
+    assert!(worst[0] < worst[1] && worst[1] < worst[2], "{worst:?}");
+}
+
 /// A program of a real-time core lets the engine copy from the main memory into one behind a port, and looks at what has come. A program behind
 /// that port waits for the engine if the engine uses the same port, and not if it uses the second one.
 #[test]

@@ -4,7 +4,7 @@
 //! the lines at multiples of `stride` bytes whose address, modulo `period`, is in the `length` bytes from `first` on; so it can be a range,
 //! a cache colour or a bank. A chase follows `chains` chains of loads over the lines, in random order (`seed`), or in address order with
 //! `order=forward`. With `forever=true` it measures nothing and only disturbs others. `remote`: the address of the memory, in hexadecimal,
-//! instead of the program's own. `dma`: channel 0 of the engine at `engine` (hexadecimal) moves `bytes` from the program's own memory to
+//! instead of the program's own; `extent`: its bytes, if the set has gaps. `dma`: channel 0 of the engine at `engine` (hexadecimal) moves `bytes` from the program's own memory to
 //! `remote`, `rounds` times.
 //!
 //! The measured part is between the markers `MeasureBegin` and `MeasureEnd`, so the program need not know the time. `Check` gives the
@@ -29,7 +29,7 @@ fn main(program: &Program) {
     let bytes = program.value("bytes", 1 << 16);
     let memory = match hexadecimal(program, "remote") {
         None => program.memory,
-        Some(address) => Memory::of_others(address, bytes),
+        Some(address) => Memory::of_others(address, program.value("extent", bytes)),
     };
     let rounds: u64 = program.value("rounds", 2);
     match program.argument("role") {

@@ -21,11 +21,13 @@ const APP: &[&str] = &[
     "at",
     "bank",
     "ways",
+    "tcm",
+    "colour",
 ];
 /// Elements that an application here may have.
 const PARTS: &[&str] = &["argument", "task"];
 /// What only applications here may specify.
-const OWN: &[&str] = &["harts", "at", "bank", "ways"];
+const OWN: &[&str] = &["harts", "at", "bank", "ways", "tcm", "colour"];
 
 pub(super) fn wrong(what: impl Into<String>, place: &Span, help: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Problem::Inconsistent(what.into()), place, help)

@@ -7,6 +7,7 @@
 //! not exist.
 
 mod check;
+mod colour;
 mod place;
 mod read;
 mod write;
@@ -34,13 +35,34 @@ pub struct Placed {
     pub harts: Vec<u16>,
     /// Address of its memory as seen by its harts.
     pub base: u64,
-    /// Bytes of its memory, a multiple of [`GRANULE`].
+    /// Bytes of its memory from `base` on, a multiple of [`GRANULE`].
     pub size: u64,
-    /// Offset of its memory in its memory tile; 0 in a local memory.
+    /// What is in the tightly coupled memories of its tile, if anything is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcm: Option<Coupled>,
+    /// Further ranges of its memory, as addresses and bytes: behind an address translator, memory of one colour is not contiguous.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<(u64, u64)>,
+    /// Offset of its memory in the window of its memory tile; 0 in a local memory.
     pub offset: u64,
     /// First way and number of ways of the second level that its harts may fill, if the description says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ways: Option<(u32, u32)>,
+}
+
+/// What of a program is in the tightly coupled memories of its tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coupled {
+    /// Everything: its memory is there.
+    Program,
+    /// Its stacks, which end where the memories end.
+    Stack {
+        /// First address.
+        base: u64,
+        /// Bytes.
+        size: u64,
+    },
 }
 
 impl Bare {

@@ -3,7 +3,7 @@
 //! Why it exists and what it does not know: see the parent module.
 
 use super::check::wrong;
-use super::{GRANULE, Placed};
+use super::{Coupled, GRANULE, Placed, colour};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::platform::{Memory, Partition, Platform, PlatformKind, Tile};
@@ -46,6 +46,8 @@ pub(super) fn place(
             harts,
             base: MEMORY_BASE,
             size: 0,
+            tcm: coupled(platform, tile, node, errors),
+            more: Vec::new(),
             offset: 0,
             ways: ways(platform, tile, node, errors),
         });
@@ -56,9 +58,13 @@ pub(super) fn place(
     match platform.kind {
         PlatformKind::Mesh => locals(platform, apps, nodes, &mut all, errors),
         PlatformKind::Tiled | PlatformKind::Bare => {
+            inside(platform, apps, nodes, &mut all, errors);
             let mut ranges: Vec<(u16, Range<u64>)> = Vec::new();
             for fixed in [true, false] {
                 for ((app, node), placed) in apps.iter_mut().zip(nodes).zip(&mut all) {
+                    if placed.tcm == Some(Coupled::Program) {
+                        continue;
+                    }
                     if (node.gives("at") || node.gives("bank")) == fixed {
                         shared(platform, app, node, (placed, &mut ranges), errors);
                     }
@@ -219,6 +225,75 @@ pub(super) fn partition(platform: &mut Platform, apps: &[App], all: &[Placed]) {
     }
 }
 
+/// What of a program is in the tightly coupled memories of its tile.
+fn coupled(
+    platform: &Platform,
+    tile: &Tile,
+    node: &Node,
+    errors: &mut Vec<Diagnostic>,
+) -> Option<Coupled> {
+    let what = node.maybe_text("tcm")?;
+    let Some(base) = platform.tcm_base(tile.id) else {
+        let with = platform.tiles.iter().filter(|one| !one.tcm.is_empty());
+        let with: Vec<String> = with.map(|one| one.id.to_string()).collect();
+        let help = match with.is_empty() {
+            true => "remove it: no tile of the platform has some".to_owned(),
+            false => format!(
+                "remove it, or name a tile that has some: {}",
+                with.join(", ")
+            ),
+        };
+        errors.push(wrong(
+            format!("tile {} has no tightly coupled memory", tile.id),
+            node.place("tcm"),
+            help,
+        ));
+        return None;
+    };
+    let size = tile.tcm_bytes();
+    Some(match what.as_str() {
+        "program" => Coupled::Program,
+        _ => Coupled::Stack { base, size },
+    })
+}
+
+/// Programs that are in the tightly coupled memories of their tiles have all of these.
+fn inside(
+    platform: &Platform,
+    apps: &mut [App],
+    nodes: &[&Node],
+    all: &mut [Placed],
+    errors: &mut Vec<Diagnostic>,
+) {
+    let programs = apps.iter_mut().zip(nodes).zip(all);
+    for ((app, node), placed) in programs.filter(|(_, placed)| placed.tcm == Some(Coupled::Program))
+    {
+        whole(
+            node,
+            "a program in tightly coupled memories",
+            "remove it: the program has all of these memories of its tile",
+            errors,
+        );
+        let bytes = platform.tile(app.tile).map_or(0, Tile::tcm_bytes);
+        app.memory = Size(bytes);
+        app.memory_tile = app.tile;
+        placed.size = bytes;
+        placed.base = platform.tcm_base(app.tile).unwrap_or(MEMORY_BASE);
+    }
+}
+
+/// A program that has all of a memory of its tile cannot say where it is.
+fn whole(node: &Node, what: &str, help: &str, errors: &mut Vec<Diagnostic>) {
+    let given = ["memory", "memory-tile", "at", "bank", "colour"];
+    for attribute in given.into_iter().filter(|name| node.gives(name)) {
+        errors.push(wrong(
+            format!("{what} cannot have `{attribute}`"),
+            node.place(attribute),
+            help,
+        ));
+    }
+}
+
 /// On a mesh, a program has the local memory of its tile.
 fn locals(
     platform: &Platform,
@@ -228,14 +303,12 @@ fn locals(
     errors: &mut Vec<Diagnostic>,
 ) {
     for ((app, node), placed) in apps.iter_mut().zip(nodes).zip(all) {
-        let given = ["memory", "memory-tile", "at", "bank"];
-        for attribute in given.into_iter().filter(|name| node.gives(name)) {
-            errors.push(wrong(
-                format!("a program in a local memory cannot have `{attribute}`"),
-                node.place(attribute),
-                "remove it: on a mesh, a program has the whole local memory of its tile",
-            ));
-        }
+        whole(
+            node,
+            "a program in a local memory",
+            "remove it: on a mesh, a program has the whole local memory of its tile",
+            errors,
+        );
         let tile = platform.tile(app.tile);
         let local = tile.and_then(|tile| tile.local_memory.as_ref());
         app.memory = local.map_or(Size(0), |memory| memory.size);
@@ -269,11 +342,17 @@ fn shared(
             "remove it: the unit shows each program its own memory at the same address",
         ));
     }
-    let Some(within) = within(platform, (node, memory), errors) else {
+    let Some(colour) = colour::of(platform, (node, memory), errors) else {
+        return;
+    };
+    let Some((within, colour)) = within(platform, (node, memory, colour), errors) else {
         return;
     };
     let behind = platform.behind(memory);
     let free = |start: u64| -> Result<u64, u64> {
+        if let Some(next) = colour::moved(memory, start, placed.size) {
+            return Err(next);
+        }
         let end = start.saturating_add(placed.size);
         let meets = |other: &Range<u64>| other.start < end && start < other.end;
         // The memories behind a second port have the same bytes at other addresses.
@@ -328,11 +407,11 @@ fn shared(
         }
         from += size;
     }
-    placed.offset = start;
-    placed.base = match is_window {
-        true => MEMORY_BASE,
-        false => platform.memory_base(memory.id).unwrap_or(MEMORY_BASE) + start,
-    };
+    let base = platform.memory_base(memory.id).unwrap_or(MEMORY_BASE);
+    colour::put(placed, memory, base, start, colour);
+    if is_window {
+        placed.base = MEMORY_BASE;
+    }
 }
 
 /// The memory tile of a program: the platform's first one if it names none.
@@ -368,13 +447,13 @@ fn memory_of<'p>(
     found
 }
 
-/// Range of memory offsets where a program may be.
+/// Range of memory offsets where a program may be, behind an address translator, and its colour; `colour` is what the description says.
 fn within(
     platform: &Platform,
-    (node, memory): (&Node, &Memory),
+    (node, memory, colour): (&Node, &Memory, u64),
     errors: &mut Vec<Diagnostic>,
-) -> Option<Range<u64>> {
-    let size = memory.size.0;
+) -> Option<(Range<u64>, u64)> {
+    let size = memory.window();
     let base = platform.memory_base(memory.id).unwrap_or(MEMORY_BASE);
     if let Some(text) = node.maybe_text("at") {
         let at = text
@@ -400,10 +479,14 @@ fn within(
             ));
             return None;
         }
-        return offset.map(|offset| offset..size);
+        return offset.map(|offset| {
+            let (byte, colour) = memory.byte(offset);
+            (byte..memory.size.0, colour)
+        });
     }
+    let size = memory.size.0;
     let Some(bank) = node.maybe_integer("bank") else {
-        return Some(0..size);
+        return Some((0..size, colour));
     };
     let dram = &memory.dram;
     let bytes = dram.bank_bytes(size);
@@ -417,7 +500,7 @@ fn within(
             format!("the memory has no bank {bank}"),
             format!("banks are numbered from 0 to {}", banks - 1),
         ),
-        Some(bytes) => return Some(bank * bytes..(bank + 1) * bytes),
+        Some(bytes) => return Some((bank * bytes..(bank + 1) * bytes, colour)),
     };
     errors.push(wrong(cause, node.place("bank"), help));
     None

@@ -2,7 +2,7 @@
 //!
 //! Why it exists: a result records exactly what was run. What it deliberately does not know: see the parent module.
 
-use super::Bare;
+use super::{Bare, Coupled};
 use crate::platform::{self, PlatformKind};
 use crate::system::{System, parts};
 use crate::writer::Writer;
@@ -31,19 +31,25 @@ pub(crate) fn write(writer: &mut Writer, system: &System, bare: &Bare) {
                 .attribute("harts", harts.join(","))
                 .attribute("program", &app.program);
             let kind = system.platform.kind;
-            if kind != PlatformKind::Mesh {
+            let coupled = placed.tcm == Some(Coupled::Program);
+            if kind != PlatformKind::Mesh && !coupled {
                 writer.size("memory", app.memory);
                 let first = system.platform.memories.first();
                 if first.is_none_or(|memory| memory.id != app.memory_tile) {
                     writer.attribute("memory-tile", app.memory_tile);
                 }
             }
-            if kind == PlatformKind::Bare {
+            if kind == PlatformKind::Bare && !coupled {
                 writer.attribute("at", format_args!("{:#x}", placed.base));
             }
             if let Some((first, ways)) = placed.ways {
                 writer.attribute("ways", format_args!("{first}-{}", first + ways - 1));
             }
+            let tcm = placed.tcm.map(|what| match what {
+                Coupled::Program => "program",
+                Coupled::Stack { .. } => "stack",
+            });
+            writer.optional("tcm", tcm);
             parts::write_arguments(writer, app);
             parts::write_task(writer, system, app, true);
             writer.end();
