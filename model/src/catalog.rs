@@ -19,6 +19,10 @@ pub const PLATFORMS: &[(&str, &str)] = &[
     ),
     ("imx6", include_str!("../../catalog/platforms/imx6.xml")),
     (
+        "imx6-devices",
+        include_str!("../../catalog/platforms/imx6-devices.xml"),
+    ),
+    (
         "imx6-ooo",
         include_str!("../../catalog/platforms/imx6-ooo.xml"),
     ),
@@ -84,6 +88,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     (
         "bare/clusters",
         include_str!("../../catalog/systems/bare/clusters.xml"),
+    ),
+    (
+        "bare/devices",
+        include_str!("../../catalog/systems/bare/devices.xml"),
     ),
     (
         "bare/partitions",

@@ -191,9 +191,11 @@ impl Bus for ClusterBus<'_> {
         bytes: u8,
         operation: RemoteOperation,
     ) -> Result<u32, BusFault> {
-        let request = self.second.engines.request(physical, bytes, operation);
+        let owner = self.side.owner;
+        let engines = &self.second.engines;
+        let request = engines.request(owner, physical, bytes, operation);
         let (engine, kind, transaction) = request.ok_or(BusFault)?;
-        let (owner, token) = (self.side.owner, self.side.first.token());
+        let token = self.side.first.token();
         let tile = owner.tile;
         let packet = Packet::request(now, tile, engine, owner, token, transaction, kind);
         self.second.pass(now, self.side.port, packet);

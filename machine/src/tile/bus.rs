@@ -373,9 +373,11 @@ impl Bus for TileBus<'_> {
         bytes: u8,
         operation: RemoteOperation,
     ) -> Result<u32, BusFault> {
-        let request = self.local.engines.request(physical, bytes, operation);
+        let owner = self.owner();
+        let engines = &self.local.engines;
+        let request = engines.request(owner, physical, bytes, operation);
         let (engine, kind, transaction) = request.ok_or(BusFault)?;
-        let (tile, owner, token) = (self.local.id, self.owner(), self.caches.token());
+        let (tile, token) = (self.local.id, self.caches.token());
         let mut packet = Packet::request(now, tile, engine, owner, token, transaction, kind);
         // It leaves no earlier than a miss.
         let leaves = now + self.local.hart_lookahead;

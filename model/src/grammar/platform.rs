@@ -6,6 +6,7 @@
 use super::Kind::{Boolean, Choice, Credits, Drift, Frequency, Integer, Name, Rate, Size, Span};
 use super::cluster::{CLUSTER, CORE, PARTITION};
 use super::mesh::{DMA, ENGINE, LOCAL_MEMORY};
+use super::peripheral::PERIPHERAL;
 use super::pipeline::PIPELINE;
 use super::prefetcher::PREFETCHER;
 use super::{AttributeRule, ElementRule, any, default, maybe, once, optional, required, some};
@@ -71,6 +72,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             once("network"),
             some("tile"),
             any("engine"),
+            any("peripheral"),
             any("memory"),
         ],
     },
@@ -624,6 +626,7 @@ pub const ELEMENTS: &[ElementRule] = &[
         children: &[],
     },
     ENGINE,
+    PERIPHERAL,
     ElementRule {
         name: "memory",
         about: "A memory tile.",

@@ -76,6 +76,7 @@ fn platform() -> PlatformConfig {
         },
         seed: 1,
         engines: Vec::new(),
+        peripherals: Vec::new(),
     }
 }
 

@@ -48,6 +48,7 @@ pub(super) fn place(
             size: 0,
             offset: 0,
             ways: ways(platform, tile, node, errors),
+            attached: Vec::new(),
         });
     }
     if errors.len() > before {
