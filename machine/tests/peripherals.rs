@@ -12,6 +12,7 @@ use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::peripheral::content;
 use bulkhead_machine::types::{Owner, Tick, TileId};
 use common::interrupts::{MEI, SEEN, listen, wakes};
+use common::parts::*;
 use common::*;
 
 const DEVICE: TileId = 60;
@@ -67,20 +68,6 @@ fn chip(harts: &[u16], kind: PeripheralKind) -> PlatformConfig {
         windows: vec![(BUFFER, WINDOW)],
     });
     config
-}
-
-fn machine(config: &PlatformConfig, programs: &[((TileId, usize), Program)]) -> Machine {
-    let mut machine = Machine::new(config).expect("valid");
-    machine.keep_transactions();
-    for (i, (hart, program)) in programs.iter().enumerate() {
-        start_hart(&mut machine, *hart, program, 0x1_0000 * (i as u64 + 1));
-    }
-    machine
-}
-
-fn idle(machine: &mut Machine) {
-    let end = machine.run(LIMIT, None);
-    assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
 }
 
 /// Writes the arguments of a command and the command; `S0` is then the address of the registers.
@@ -438,12 +425,7 @@ fn the_length_of_a_window_changes_nothing() {
         let mut whole = machine(&config, &programs);
         assert_eq!(whole.run(RunLimit { ticks: until }, None), Outcome::Limit);
         let mut pieces = machine(&config, &programs);
-        let mut length = 1;
-        while pieces.now() < until {
-            length = length * 5 % 97;
-            let ticks = (pieces.now() + length).min(until);
-            assert_eq!(pieces.run(RunLimit { ticks }, None), Outcome::Limit);
-        }
+        in_pieces(&mut pieces, until);
         assert!(register(&whole, COMPLETED) > 10);
         assert_eq!(whole.statistics(), pieces.statistics());
         assert_eq!(whole.digest(), pieces.digest(), "{harts:?}");

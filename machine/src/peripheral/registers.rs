@@ -18,7 +18,7 @@ pub fn is_register(offset: u64, bytes: u8) -> bool {
     bytes == 8 && offset.is_multiple_of(8) && offset < REGISTERS_END
 }
 
-/// What a command asks for.
+/// Why a command is refused, and the value that is wrong.
 type Refusal = (Cause, u64);
 
 impl Peripheral {

@@ -3,6 +3,7 @@
 
 pub mod dma;
 pub mod interrupts;
+pub mod parts;
 
 use bulkhead_abi::dtu::{
     Command, Endpoint, MemoryEndpoint, NO_ENDPOINT, PRIVILEGED_ARGUMENT, PRIVILEGED_COMMAND,
