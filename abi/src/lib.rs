@@ -25,6 +25,7 @@ pub mod network;
 pub mod news;
 pub mod one_shot;
 pub mod pager;
+pub mod peripheral;
 pub mod plic;
 pub mod quota;
 pub mod syscall;

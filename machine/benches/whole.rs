@@ -82,6 +82,7 @@ pub fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
         },
         seed: 1,
         engines: Vec::new(),
+        peripherals: Vec::new(),
     }
 }
 

@@ -9,6 +9,7 @@ pub mod dma;
 pub mod dram;
 pub mod links;
 mod memory_map;
+pub mod peripheral;
 pub mod prefetcher;
 pub mod tcm;
 mod translator;
@@ -28,6 +29,7 @@ use thiserror::Error;
 pub use cluster::{ClusterConfig, CoreConfig};
 pub use dma::{DmaConfig, EngineConfig};
 pub use memory_map::MemoryMap;
+pub use peripheral::{PeripheralConfig, PeripheralKind};
 pub use prefetcher::{PrefetcherConfig, PrefetcherKind};
 
 /// Memories begin at multiples of this for the caches, and protection windows at multiples of it within their memories. So the low bits
@@ -49,6 +51,8 @@ pub struct PlatformConfig {
     pub tiles: Vec<TileConfig>,
     /// DMA engines that are parts of their own (bare chips).
     pub engines: Vec<EngineConfig>,
+    /// Storage devices, cameras and streaming accelerators beside the tiles (bare chips).
+    pub peripherals: Vec<PeripheralConfig>,
     /// Memory tiles. Their numbers follow no order but differ from those of the processing tiles.
     pub memories: Vec<MemoryConfig>,
     /// The network that connects all tiles.
@@ -482,7 +486,7 @@ impl PlatformConfig {
         }
         let mut ids: Vec<TileId> = self.tiles.iter().map(|t| t.id).collect();
         ids.extend(self.memories.iter().map(|m| m.id));
-        ids.extend(self.engines.iter().map(|e| e.id));
+        ids.extend(self.beside().map(|(id, _)| id));
         ids.sort_unstable();
         if let Some(pair) = ids.windows(2).find(|p| p[0] == p[1]) {
             return fail(format!("tile number {} is used twice", pair[0]));
@@ -508,7 +512,7 @@ impl PlatformConfig {
         }
         let places = self.tiles.iter().map(|t| (t.id, t.router));
         let places = places.chain(self.memories.iter().map(|m| (m.id, m.router)));
-        let places = places.chain(self.engines.iter().map(|e| (e.id, e.router)));
+        let places = places.chain(self.beside());
         for (id, router) in places {
             if router as u32 >= routers {
                 return fail(format!(
@@ -516,7 +520,7 @@ impl PlatformConfig {
                 ));
             }
         }
-        let all = self.tiles.len() + self.engines.len() + self.memories.len();
+        let all = self.tiles.len() + self.beside().count() + self.memories.len();
         if let Err(what) = n.has_room(all) {
             return fail(format!("network: {what}"));
         }
@@ -538,6 +542,7 @@ impl PlatformConfig {
         self.validate_clusters()?;
         self.validate_map()?;
         self.validate_engines()?;
+        self.validate_peripherals()?;
         self.validate_second_ports()?;
         self.validate_tcms()?;
         self.validate_translators()?;

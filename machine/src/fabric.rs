@@ -82,7 +82,7 @@ impl Fabric {
     pub fn new(config: &PlatformConfig) -> Self {
         let mut places: Vec<(TileId, u16, bool)> = Vec::new();
         places.extend(config.tiles.iter().map(|t| (t.id, t.router, false)));
-        places.extend(config.engines.iter().map(|e| (e.id, e.router, false)));
+        places.extend(config.beside().map(|(id, router)| (id, router, false)));
         places.extend(config.memories.iter().map(|m| (m.id, m.router, true)));
         let clusters: Vec<TileId> = config
             .tiles
@@ -125,10 +125,10 @@ impl Fabric {
             ledger: Ledger::new(),
             observer: None,
             arrivals: EventQueue::new(),
-            processing: config.tiles.len() + config.engines.len(),
+            processing: config.tiles.len() + config.beside().count(),
             decision: Tick::MAX,
             now: 0,
-            busy: vec![0; config.tiles.len() + config.engines.len()],
+            busy: vec![0; config.tiles.len() + config.beside().count()],
         }
     }
 

@@ -13,6 +13,7 @@
 extern crate self as bulkhead_machine;
 
 pub mod accelerator;
+pub mod beside;
 pub mod cable;
 pub mod cache;
 pub mod cluster_tile;
@@ -31,6 +32,7 @@ pub mod local_tile;
 pub mod machine;
 pub mod noc;
 pub mod observe;
+pub mod peripheral;
 mod ports;
 mod reservations;
 pub mod statistics;

@@ -155,7 +155,7 @@ impl Machine {
             .iter()
             .map(|t| t.id)
             .chain(config.memories.iter().map(|m| m.id))
-            .chain(config.engines.iter().map(|e| e.id))
+            .chain(config.beside().map(|(id, _)| id))
             .max()
             .unwrap_or(0);
         let mut kinds = vec![TileKind::Absent; highest as usize + 1];

@@ -174,6 +174,7 @@ fn platform(kind: PlatformKind, tiles: u16, memories: u16) -> PlatformConfig {
         },
         seed: 1,
         engines: Vec::new(),
+        peripherals: Vec::new(),
     }
 }
 

@@ -20,12 +20,12 @@ mod port;
 mod second;
 
 use crate::accelerator::Accelerator;
+use crate::beside::EngineMap;
 use crate::cache::{Done, Hierarchy};
 use crate::config::{MemoryMap, PlatformConfig, PlatformKind, TileConfig};
 use crate::crash::Crashed;
 use crate::device::network::{CardEvent, Confinement, NetworkCard};
 use crate::device::{Clint, Htif, Uart};
-use crate::dma::EngineMap;
 use crate::dtu::{Dtu, DtuEvent, TileKind};
 use crate::engine::EventQueue;
 use crate::fabric::Fabric;

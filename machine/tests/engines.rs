@@ -12,6 +12,7 @@ use bulkhead_machine::ledger::{Ended, Resource};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::{Owner, Tick, TileId};
+use common::parts::*;
 use common::*;
 
 const ENGINE: TileId = 50;
@@ -121,20 +122,6 @@ fn started(words: &[u64; 8]) -> Program {
     p.addi(T0, ZERO, START as i32).jump_to_line();
     p.sd(T0, S0, CONTROL).word(WFI);
     p
-}
-
-fn machine(config: &PlatformConfig, programs: &[((TileId, usize), Program)]) -> Machine {
-    let mut machine = Machine::new(config).expect("valid");
-    machine.keep_transactions();
-    for (i, (hart, program)) in programs.iter().enumerate() {
-        start_hart(&mut machine, *hart, program, 0x1_0000 * (i as u64 + 1));
-    }
-    machine
-}
-
-fn idle(machine: &mut Machine) {
-    let end = machine.run(LIMIT, None);
-    assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
 }
 
 fn pattern(bytes: u64) -> Vec<u8> {

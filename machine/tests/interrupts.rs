@@ -11,35 +11,13 @@ use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::{Tick, TileId};
 use common::interrupts::*;
+use common::parts::*;
 use common::*;
 
 const LIMIT: RunLimit = RunLimit { ticks: 20_000_000 };
 const MSTATUS: u32 = 0x300;
 const MTVEC: u32 = 0x305;
 const MIP: u32 = 0x344;
-
-fn machine(config: &PlatformConfig, programs: &[((TileId, usize), Program)]) -> Machine {
-    let mut machine = Machine::new(config).expect("valid");
-    machine.keep_transactions();
-    for (i, (hart, program)) in programs.iter().enumerate() {
-        start_hart(&mut machine, *hart, program, 0x1_0000 * (i as u64 + 1));
-    }
-    machine
-}
-
-fn idle(machine: &mut Machine) {
-    let end = machine.run(LIMIT, None);
-    assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
-}
-
-fn in_pieces(machine: &mut Machine, until: Tick) {
-    let mut length = 1;
-    while machine.now() < until {
-        length = length * 5 % 97;
-        let ticks = (machine.now() + length).min(until);
-        assert_eq!(machine.run(RunLimit { ticks }, None), Outcome::Limit);
-    }
-}
 
 fn times(machine: &Machine, transaction: Transaction) -> Vec<(Tick, Tick)> {
     let all = machine.ledger().transactions().iter();

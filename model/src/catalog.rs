@@ -19,6 +19,10 @@ pub const PLATFORMS: &[(&str, &str)] = &[
     ),
     ("imx6", include_str!("../../catalog/platforms/imx6.xml")),
     (
+        "imx6-devices",
+        include_str!("../../catalog/platforms/imx6-devices.xml"),
+    ),
+    (
         "imx6-ooo",
         include_str!("../../catalog/platforms/imx6-ooo.xml"),
     ),
@@ -92,6 +96,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     (
         "bare/colours",
         include_str!("../../catalog/systems/bare/colours.xml"),
+    ),
+    (
+        "bare/devices",
+        include_str!("../../catalog/systems/bare/devices.xml"),
     ),
     (
         "bare/partitions",

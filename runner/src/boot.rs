@@ -44,6 +44,11 @@ pub fn boot_on(
             .load_tile(piece.tile, piece.address, &piece.bytes)
             .map_err(|error| machine_error(&error))?;
     }
+    for (device, bytes) in &image.contents {
+        machine
+            .load_storage(*device, bytes)
+            .map_err(|error| machine_error(&error))?;
+    }
     for (tile, rules) in &image.guards {
         machine
             .set_guard(*tile, rules)

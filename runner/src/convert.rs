@@ -3,6 +3,8 @@
 //! Why it exists: the machine must not know the description language. What it deliberately does not know: whether a value makes sense; the
 //! model has checked that.
 
+mod peripherals;
+
 use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::cable::{CableConfig, Faults};
 use bulkhead_machine::config::{
@@ -103,12 +105,18 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                 interrupts: engine.interrupts,
             })
             .collect(),
+        peripherals: platform
+            .peripherals
+            .iter()
+            .map(|one| peripherals::peripheral(platform, one, ticks, cycle(&one.clock)))
+            .collect(),
     }
 }
 
 /// The machine's configuration of a system's chip, with its cables. With `first`, the chip is the peer of that system's chip.
 pub fn convert_system(system: &System, first: Option<&System>) -> PlatformConfig {
     let mut config = convert(&system.platform);
+    peripherals::give(system, &mut config);
     let ticks = config.ticks_per_second;
     for (tile, of) in config.tiles.iter_mut().zip(&system.platform.tiles) {
         // The description of a one-shot system has no transfers, and its bounds count none. So the loader of the chip switches the engines

@@ -18,6 +18,8 @@ pub struct BootImage {
     pub guards: Vec<(u16, Vec<GuardRule>)>,
     /// Words through which programs report their exit (HTIF), by tile.
     pub tohost: Vec<(u16, u64)>,
+    /// Contents of storage devices, by number. What they do not fill is 0.
+    pub contents: Vec<(u16, Vec<u8>)>,
     /// Harts that start. All others wait.
     pub starts: Vec<Start>,
 }

@@ -22,8 +22,13 @@ pub fn boot_name(module: &str) -> String {
     format!("data:{module}")
 }
 
+/// The name of the content of a storage device among the programs. No program has such a name.
+pub fn content_name(peripheral: u16) -> String {
+    format!("content:{peripheral}")
+}
+
 impl Library {
-    /// The modules of a system, read from the host.
+    /// The modules of a system, and the contents of its storage devices, read from the host.
     ///
     /// # Errors
     /// If something cannot be read, or a folder does not fit its image.
@@ -38,7 +43,17 @@ impl Library {
                 elf,
             })
         });
-        modules.collect()
+        let attached = system.bare.iter().flat_map(|bare| &bare.programs);
+        let attached = attached.flat_map(|placed| &placed.attached);
+        let contents = attached.filter_map(|one| {
+            let file = one.file.as_ref()?;
+            let read = |file: &str| place::read(&self.base().join(file));
+            Some(read(file).map(|elf| Program {
+                name: content_name(one.peripheral),
+                elf,
+            }))
+        });
+        modules.chain(contents).collect()
     }
 }
 

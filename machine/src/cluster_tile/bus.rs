@@ -192,12 +192,14 @@ impl Bus for ClusterBus<'_> {
         bytes: u8,
         operation: RemoteOperation,
     ) -> Result<u32, BusFault> {
-        let request = match self.second.engines.has(physical) {
-            true => self.second.engines.request(physical, bytes, operation),
+        let owner = self.side.owner;
+        let engines = &self.second.engines;
+        let request = match engines.has(physical) {
+            true => engines.request(owner, physical, bytes, operation),
             false => self.second.tcms.request(physical, bytes, operation),
         };
         let (to, kind, transaction) = request.ok_or(BusFault)?;
-        let (owner, token) = (self.side.owner, self.side.first.token());
+        let token = self.side.first.token();
         let tile = owner.tile;
         let packet = Packet::request(now, tile, to, owner, token, transaction, kind);
         self.second.pass(now, self.side.port, packet);

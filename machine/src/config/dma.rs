@@ -63,8 +63,20 @@ impl DmaConfig {
 impl PlatformConfig {
     /// Whether a tile takes interrupts of other parts.
     pub fn is_interrupted(&self, tile: TileId) -> bool {
-        let mut all = self.engines.iter();
-        all.any(|engine| engine.interrupts == Some(tile))
+        self.interrupts().any(|one| one == Some(tile))
+    }
+
+    /// The tile that each part beside the tiles interrupts: engines, then peripherals.
+    pub fn interrupts(&self) -> impl Iterator<Item = Option<TileId>> {
+        let engines = self.engines.iter().map(|engine| engine.interrupts);
+        engines.chain(self.peripherals.iter().map(|one| one.interrupts))
+    }
+
+    /// The parts beside the tiles that are no memories, in the order of their places on the network: number and router. Engines come first,
+    /// then peripherals.
+    pub fn beside(&self) -> impl Iterator<Item = (TileId, u16)> {
+        let engines = self.engines.iter().map(|one| (one.id, one.router));
+        engines.chain(self.peripherals.iter().map(|one| (one.id, one.router)))
     }
 
     /// DMA engines that are parts of their own: on bare chips without a mesh, with bursts that a packet can carry.

@@ -7,10 +7,8 @@
 
 mod channel;
 mod descriptor;
-mod part;
 
 pub use channel::{Access, Data, Failure, Side};
-pub use part::{DmaPart, EngineMap};
 
 use crate::config::dma::DmaConfig;
 use crate::ledger::{Ledger, Resource};

@@ -8,9 +8,10 @@
 //! which a packet of another part may come. What it deliberately does not know: harts and caches.
 
 use super::{Machine, MachineError, Outcome};
+use crate::beside::BesidePart;
 use crate::cluster_tile::ClusterTile;
 use crate::config::PlatformConfig;
-use crate::dma::{DmaPart, DmaStatistics};
+use crate::dma::DmaStatistics;
 use crate::fabric::Fabric;
 use crate::hart::Hart;
 use crate::statistics::{CacheReport, HartReport};
@@ -29,14 +30,14 @@ enum Place {
     Cluster(usize),
     /// A tile with one hart, by its place among them.
     Tile(usize),
-    /// A DMA engine, by its place among them.
+    /// A DMA engine or a peripheral, by its place among them.
     Engine(usize),
 }
 
 /// See the module's documentation.
 pub(super) struct Parts {
     pub clusters: Vec<ClusterTile>,
-    pub engines: Vec<DmaPart>,
+    pub engines: Vec<BesidePart>,
     /// By position in the fabric; none without a cluster, an engine or tightly coupled memories.
     places: Vec<Place>,
     /// The times of each part in this window ([`Parts::times`]).
@@ -68,18 +69,18 @@ impl Parts {
             place(*counter - 1)
         });
         let places: Vec<Place> = places
-            .chain((0..platform.engines.len()).map(Place::Engine))
+            .chain((0..platform.beside().count()).map(Place::Engine))
             .collect();
-        let engines = 0..platform.engines.len() as u32;
-        let engines: Vec<DmaPart> = engines
-            .map(|engine| DmaPart::new(engine, platform, across))
+        let engines = 0..platform.beside().count() as u32;
+        let engines: Vec<BesidePart> = engines
+            .map(|engine| BesidePart::new(engine, platform, across))
             .collect();
         let by = |tile: TileId| {
-            let engines = platform.engines.iter().enumerate();
-            let engines = engines.filter(|(_, engine)| engine.interrupts == Some(tile));
+            let engines = platform.interrupts().enumerate();
+            let engines = engines.filter(|(_, interrupts)| *interrupts == Some(tile));
             engines.map(|(place, _)| place).collect()
         };
-        let interrupted = platform.engines.iter().any(|one| one.interrupts.is_some());
+        let interrupted = platform.interrupts().any(|one| one.is_some());
         let cycles = platform.tiles.iter().map(|tile| {
             let cores = tile.cluster.iter().flat_map(|cluster| &cluster.cores);
             let others = cores.flatten().map(|core| core.hart.ticks_per_cycle);
@@ -267,7 +268,30 @@ impl Machine {
         Some(*engine.statistics())
     }
 
-    /// A register of such an engine, as a tool sees it.
+    /// The content of a storage device; `None`: there is no such device.
+    pub fn storage(&self, id: TileId) -> Option<&[u8]> {
+        let mut engines = self.parts.engines.iter();
+        let content = engines.find(|engine| engine.id() == id)?.content()?;
+        (!content.is_empty()).then_some(content)
+    }
+
+    /// Writes the begin of the content of a storage device.
+    ///
+    /// # Errors
+    /// If there is no such device, or it has fewer bytes.
+    pub fn load_storage(&mut self, id: TileId, bytes: &[u8]) -> Result<(), MachineError> {
+        let mut engines = self.parts.engines.iter_mut();
+        let device = engines.find(|engine| engine.id() == id);
+        match device.is_some_and(|device| device.load(bytes)) {
+            true => Ok(()),
+            false => Err(MachineError::OutsideMemory {
+                address: 0,
+                bytes: bytes.len() as u64,
+            }),
+        }
+    }
+
+    /// A register of such an engine or a peripheral, as a tool sees it.
     pub fn engine_register(&self, id: TileId, offset: u64) -> Option<u64> {
         let mut engines = self.parts.engines.iter();
         engines.find(|engine| engine.id() == id)?.register(offset)
@@ -356,7 +380,7 @@ impl Machine {
         }
         let exit = self.exit;
         // An engine or a tile answers what has arrived there and is not in the network any more. Without these, that is never.
-        let engines = parts.engines.iter().map(DmaPart::next_time);
+        let engines = parts.engines.iter().map(BesidePart::next_time);
         let answers = engines.chain(tiles.iter().map(Tile::next_answer)).min();
         let answer = later(answers.unwrap_or(Tick::MAX), parts.across);
         let arrival = |fabric: &Fabric, i| match fabric.may_arrive(i) {

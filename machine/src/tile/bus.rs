@@ -438,12 +438,14 @@ impl<const TCM: bool> Bus for TileBus<'_, TCM> {
         bytes: u8,
         operation: RemoteOperation,
     ) -> Result<u32, BusFault> {
-        let request = match self.local.engines.has(physical) {
-            true => self.local.engines.request(physical, bytes, operation),
+        let owner = self.owner();
+        let engines = &self.local.engines;
+        let request = match engines.has(physical) {
+            true => engines.request(owner, physical, bytes, operation),
             false => self.local.tcms.request(physical, bytes, operation),
         };
         let (to, kind, transaction) = request.ok_or(BusFault)?;
-        let (tile, owner, token) = (self.local.id, self.owner(), self.caches.token());
+        let (tile, token) = (self.local.id, self.caches.token());
         let mut packet = Packet::request(now, tile, to, owner, token, transaction, kind);
         // It leaves no earlier than a miss.
         let leaves = now + self.local.hart_lookahead;

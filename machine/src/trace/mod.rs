@@ -175,7 +175,7 @@ impl Tracer {
         }
         let mut places: Vec<(TileId, u16)> = Vec::new();
         places.extend(config.tiles.iter().map(|t| (t.id, t.router)));
-        places.extend(config.engines.iter().map(|e| (e.id, e.router)));
+        places.extend(config.beside());
         places.extend(config.memories.iter().map(|m| (m.id, m.router)));
         let shape = Shape::new(config.network.topology, &places);
         let network = writer.track("network", root);

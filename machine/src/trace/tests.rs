@@ -48,6 +48,7 @@ fn platform() -> PlatformConfig {
         },
         seed: 0,
         engines: Vec::new(),
+        peripherals: Vec::new(),
     }
 }
 

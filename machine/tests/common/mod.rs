@@ -3,6 +3,7 @@
 
 pub mod dma;
 pub mod interrupts;
+pub mod parts;
 
 use bulkhead_abi::dtu::{
     Command, Endpoint, MemoryEndpoint, NO_ENDPOINT, PRIVILEGED_ARGUMENT, PRIVILEGED_COMMAND,
@@ -335,6 +336,7 @@ pub fn platform(kind: PlatformKind, tiles: u16) -> PlatformConfig {
         },
         seed: 1,
         engines: Vec::new(),
+        peripherals: Vec::new(),
     }
 }
 

@@ -9,6 +9,7 @@ mod cable;
 mod cluster;
 mod mesh;
 mod one_shot;
+mod peripheral;
 mod pipeline;
 mod platform;
 mod prefetcher;

@@ -8,6 +8,7 @@ use super::Kind::{
 };
 use super::cluster::{CLUSTER, CORE, PARTITION};
 use super::mesh::{DMA, ENGINE, LOCAL_MEMORY};
+use super::peripheral::PERIPHERAL;
 use super::pipeline::PIPELINE;
 use super::prefetcher::PREFETCHER;
 use super::{AttributeRule, ElementRule, any, default, maybe, once, optional, required, some};
@@ -73,6 +74,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             once("network"),
             some("tile"),
             any("engine"),
+            any("peripheral"),
             any("memory"),
         ],
     },
@@ -638,6 +640,7 @@ pub const ELEMENTS: &[ElementRule] = &[
         children: &[],
     },
     ENGINE,
+    PERIPHERAL,
     ElementRule {
         name: "memory",
         about: "A memory tile.",

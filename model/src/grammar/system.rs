@@ -6,6 +6,7 @@ use super::Kind::{Boolean, Choice, Cost, Credits, Integer, Name, Quota, Rate, Si
 use super::bare::{AT, BANK, COLOUR, FILLS, HARTS, TCM};
 use super::cable::{CABLE, PEER};
 use super::one_shot::{CHANNEL, DOMAIN, IMAGE, PARADIGM, PROGRAM, STACK, WAIT};
+use super::peripheral::ATTACH;
 use super::tasks::{CORE, PRIORITY, WAYS};
 use super::{ChildRule, ElementRule, any, default, maybe, optional, required};
 
@@ -244,6 +245,7 @@ pub const ELEMENTS: &[ElementRule] = &[
         ],
         children: &[
             any("argument"),
+            any("attach"),
             maybe("limit"),
             maybe("cpu"),
             maybe("task"),
@@ -334,6 +336,7 @@ pub const ELEMENTS: &[ElementRule] = &[
         ],
         children: &[],
     },
+    ATTACH,
     ElementRule {
         name: "argument",
         about: "A value that the application can ask for by name.",

@@ -26,6 +26,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     super::engines::check(platform, root, errors);
     super::tcm::check(platform, root, errors);
     super::translator::check(platform, root, errors);
+    super::peripherals::check(platform, root, errors);
     super::pipeline::check(platform, root, errors);
 }
 
@@ -420,6 +421,7 @@ fn routers(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     let beside = platform.kind == PlatformKind::Mesh;
     let mut used = Vec::new();
     let all = root.all("tile").chain(root.all("engine"));
+    let all = all.chain(root.all("peripheral"));
     for node in all.chain(root.all("memory")) {
         let shares = beside && node.rule.name == "memory";
         for (id, router) in numbers(node) {

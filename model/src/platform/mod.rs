@@ -9,6 +9,7 @@ mod check;
 mod cluster;
 mod engines;
 mod mesh;
+mod peripherals;
 mod pipeline;
 mod read;
 mod sharing;
@@ -19,6 +20,7 @@ mod write;
 use serde::Serialize;
 
 pub use engines::{Dma, Engine};
+pub use peripherals::{Peripheral, PeripheralKind};
 pub(crate) use read::read;
 pub use sharing::{MissRegisters, Turns};
 pub(crate) use write::write;
@@ -75,6 +77,9 @@ pub struct Platform {
     /// DMA engines beside the tiles, by number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub engines: Vec<Engine>,
+    /// Peripherals beside the tiles, by number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub peripherals: Vec<Peripheral>,
     /// Where the values come from.
     pub origins: Vec<Origin>,
 }

@@ -115,6 +115,12 @@ impl Reader<'_> {
             .all("engine")
             .filter_map(|node| self.engine(node, &dma_engines))
             .collect();
+        let mut peripherals = Vec::new();
+        for node in root.all("peripheral") {
+            if let Some(clock) = self.clock(node, &clocks) {
+                peripherals.extend(super::peripherals::read(node, clock, self.errors));
+            }
+        }
         let mut memories: Vec<_> = root
             .all("memory")
             .filter_map(|node| self.memory(node, &drams))
@@ -125,6 +131,7 @@ impl Reader<'_> {
         tiles.sort_by_key(|tile| tile.id);
         memories.sort_by_key(|memory| memory.id);
         engines.sort_by_key(|engine| engine.id);
+        peripherals.sort_by_key(|one| one.id);
         Some(Platform {
             name: root.text("name"),
             about: root.maybe_text("about"),
@@ -150,6 +157,7 @@ impl Reader<'_> {
             tiles,
             memories,
             engines,
+            peripherals,
             origins: self.origins(),
         })
     }
@@ -163,6 +171,7 @@ impl Reader<'_> {
             ("cluster", "name"),
             ("local-memory", "name"),
             ("dma", "name"),
+            ("peripheral", "name"),
             ("dtu", "name"),
             ("accelerator", "name"),
             ("network-card", "name"),
@@ -175,7 +184,7 @@ impl Reader<'_> {
         }
         let mut seen = Vec::new();
         for node in &self.root.children {
-            if matches!(node.rule.name, "tile" | "engine" | "memory") {
+            if matches!(node.rule.name, "tile" | "engine" | "peripheral" | "memory") {
                 let before = self.errors.len();
                 for (id, _) in numbers(node) {
                     self.note_duplicate("tile", id.to_string(), node, "id", &mut seen);

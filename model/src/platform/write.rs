@@ -151,6 +151,10 @@ pub(crate) fn write(writer: &mut Writer, platform: &Platform) {
             .attribute("router", engine.router);
         close(writer, platform, &format!("engine[{}]", engine.id));
     }
+    for one in &platform.peripherals {
+        super::peripherals::write(writer, one);
+        close(writer, platform, &format!("peripheral[{}]", one.name));
+    }
     for memory in &platform.memories {
         writer
             .start("memory")

@@ -112,6 +112,18 @@ fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
         ));
     }
     // Every program reaches its registers, and nothing says what it moves.
+    let mut peripherals = system.platform.peripherals.iter();
+    let attached = |id: u16| {
+        let bare = system.bare.iter().flat_map(|bare| &bare.programs);
+        let mut all = bare.flat_map(|placed| &placed.attached);
+        all.any(|one| one.peripheral == id)
+    };
+    if let Some(one) = peripherals.find(|one| attached(one.id)) {
+        return Err(format!(
+            "the peripheral `{}` accesses memory, up to {} in each direction, and what it reads and writes is not counted; without its <attach> it would be",
+            one.name, one.rate
+        ));
+    }
     if let Some(engine) = system.platform.engines.first() {
         return Err(format!(
             "programs may start the DMA engine {}, and what it reads and writes is not counted; on a platform without an <engine> it would be \

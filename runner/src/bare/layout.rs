@@ -7,14 +7,16 @@ use super::device_tree::Part;
 use crate::convert::convert;
 use crate::error::Error;
 use crate::image::{BootImage, Piece, Start, TilePiece};
+use crate::modules::content_name;
 use crate::programs::Program;
 use bulkhead_abi::bare::{ARGUMENTS, ENVIRONMENT, Environment, MAGIC, STACK, TREE_ALIGNMENT};
+use bulkhead_abi::plic::source;
 use bulkhead_machine::config::PlatformConfig;
 use bulkhead_machine::image::Image;
 use bulkhead_machine::local_tile::core_of;
 use bulkhead_model::System;
-use bulkhead_model::platform::PlatformKind;
-use bulkhead_model::system::bare::{Coupled, Placed};
+use bulkhead_model::platform::{PeripheralKind, PlatformKind};
+use bulkhead_model::system::bare::{Attached, Coupled, Placed};
 use bulkhead_model::system::{App, Bare};
 use zerocopy::IntoBytes;
 
@@ -78,8 +80,61 @@ pub(super) fn image(
             .find(|program| program.name == app.program)
             .ok_or_else(|| Error::Machine(format!("the program {} was not built", app.program)))?;
         add(&mut boot, (system, &config), (app, placed), program)?;
+        for attached in &placed.attached {
+            if attached.file.is_some() {
+                boot.contents.push(content(system, attached, programs)?);
+            }
+        }
     }
     Ok(boot)
+}
+
+/// The content of a storage device, with zeros up to its size.
+fn content(
+    system: &System,
+    attached: &Attached,
+    programs: &[Program],
+) -> Result<(u16, Vec<u8>), Error> {
+    let id = attached.peripheral;
+    let name = content_name(id);
+    let mut all = programs.iter();
+    let file = all.find(|program| program.name == name);
+    let file = file.ok_or_else(|| Error::Machine(format!("the content of {id} was not read")))?;
+    let mut peripherals = system.platform.peripherals.iter();
+    let size = peripherals.find_map(|one| match one.kind {
+        PeripheralKind::Storage { size, .. } if one.id == id => Some(size),
+        _ => None,
+    });
+    let size = size.ok_or_else(|| Error::Machine(format!("peripheral {id} has no content")))?;
+    if file.elf.len() as u64 > size.0 {
+        return Err(Error::input(
+            format!(
+                "{}: {} bytes are more than the {size} of peripheral {id}",
+                attached.file.as_deref().unwrap_or_default(),
+                file.elf.len()
+            ),
+            "take a smaller file, or write a larger size=\"...\" at the <peripheral>",
+        ));
+    }
+    let mut bytes = file.elf.clone();
+    bytes.resize(size.0 as usize, 0);
+    Ok((id, bytes))
+}
+
+/// Where a program finds its peripherals: the registers of each, and its number at the interrupt controller.
+fn found(system: &System, placed: &Placed) -> Vec<String> {
+    let platform = &system.platform;
+    let of = |attached: &Attached| {
+        let place = platform
+            .peripherals
+            .iter()
+            .position(|one| one.id == attached.peripheral)?;
+        let base = platform.peripheral_base(attached.peripheral)?;
+        let number = source((platform.engines.len() + place) as u32, 0);
+        let name = &platform.peripherals[place].name;
+        Some([format!("{name}={base}"), format!("{name}-source={number}")])
+    };
+    placed.attached.iter().filter_map(of).flatten().collect()
 }
 
 fn add(
@@ -104,7 +159,7 @@ fn add(
     let arguments: Vec<String> = arguments
         .map(|one| format!("{}={}", one.name, one.value))
         .collect();
-    let line = arguments.join(" ");
+    let line = [arguments, found(system, placed)].concat().join(" ");
     let mut memory = vec![(placed.base, placed.size)];
     memory.extend(&placed.more);
     let part = Part {

@@ -206,6 +206,16 @@ impl Harts {
     }
 
     fn app(&self, owner: Owner) -> Option<&App> {
+        // What a peripheral does belongs to the program that uses it.
+        let bare = self.bare.as_ref()?;
+        let mut all = self.apps.iter().zip(&bare.programs);
+        let uses = all.find(|(_, placed)| {
+            let mut attached = placed.attached.iter();
+            attached.any(|attached| attached.peripheral == owner.tile)
+        });
+        if let Some((app, _)) = uses {
+            return Some(app);
+        }
         let hart = match self.clusters.contains(&owner.tile) {
             true => owner.activity,
             false => 0,

@@ -83,6 +83,7 @@ pub fn assemble(
         tiles: Vec::new(),
         rings: Vec::new(),
         guards: Vec::new(),
+        contents: Vec::new(),
         pieces: pieces.into_iter().map(piece).collect(),
         tohost: Vec::new(),
         starts: vec![Start {

@@ -280,7 +280,7 @@ impl Memory {
 /// No line is shorter.
 const LEAST_LINE: usize = 16;
 
-/// Registers of a device, eight bytes each.
+/// Registers of a device, of eight or of four bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers {
     base: u64,
@@ -296,6 +296,18 @@ impl Registers {
     pub fn get(&self, offset: u64) -> u64 {
         // SAFETY: a device register is no Rust memory; an address without one traps.
         unsafe { ((self.base + offset) as *const u64).read_volatile() }
+    }
+
+    /// Reads a register of four bytes.
+    pub fn get_half(&self, offset: u64) -> u32 {
+        // SAFETY: as in `get`.
+        unsafe { ((self.base + offset) as *const u32).read_volatile() }
+    }
+
+    /// Writes a register of four bytes.
+    pub fn set_half(&self, offset: u64, value: u32) {
+        // SAFETY: as in `get`.
+        unsafe { ((self.base + offset) as *mut u32).write_volatile(value) };
     }
 
     /// Writes the register at an offset.

@@ -17,6 +17,7 @@
 #![warn(missing_docs)]
 
 pub mod arch;
+pub mod interrupts;
 mod program;
 
 pub use bulkhead_hal as hal;

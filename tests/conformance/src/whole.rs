@@ -77,6 +77,7 @@ fn platform() -> PlatformConfig {
         },
         seed: 1,
         engines: Vec::new(),
+        peripherals: Vec::new(),
     }
 }
 

@@ -179,6 +179,82 @@ fn programs_lie_in_the_memories_of_their_cores() {
     assert!(worst[0] < worst[1] && worst[1] < worst[2], "{worst:?}");
 }
 
+/// A device's traffic delays a program that shares nothing with its owner but memory, and the ledger names the owner.
+#[test]
+fn the_traffic_of_a_device_is_its_programs() {
+    let options = Options {
+        system: "bare/devices".into(),
+        variants: ["alone", "beside", "banks"].map(str::to_owned).into(),
+        ..Options::default()
+    };
+    let result = run(&options, &Silent).expect("it runs").result;
+    let [alone, beside, banks] = &result.variants[..] else {
+        panic!("three variants");
+    };
+    for variant in [alone, beside, banks] {
+        assert!(variant.incidents.is_empty(), "{:?}", variant.incidents);
+        assert_eq!(variant.flows[0].latency.count, 20);
+    }
+    let banked = |variant| waited(variant, "table", "hog", "memory 1");
+    assert_eq!(banked(alone), 0);
+    assert!(banked(beside) > banked(banks), "{:?}", beside.interference);
+    assert!(waited(beside, "table", "viewer", "") > 0);
+    let worst = |variant: &VariantResult| variant.flows[0].latency.max;
+    assert!(worst(alone) < worst(banks) && worst(banks) < worst(beside));
+    // The camera's frames were looked at in time; and nothing bounds the pass, which is said.
+    let promises = result.verdict.promises();
+    let of = |what: &str| promises.iter().filter(move |one| one.what.contains(what));
+    assert!(of("viewer").count() > 0, "{promises:?}");
+    let text = format!("{promises:?}");
+    assert!(
+        text.contains("the peripheral `camera` accesses memory"),
+        "{text}"
+    );
+}
+
+/// A disk has the content of its file; what it gives and takes is the program's, and what is not the program's is refused.
+#[test]
+fn a_disk_has_its_files_content() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let mut content = vec![0u8; 40_000];
+    content[..8].copy_from_slice(&0x1234_5678u64.to_le_bytes());
+    std::fs::write(folder.path().join("blocks.bin"), &content).expect("it can be written");
+    let run_with = |expected: u64, file: &str| {
+        let system = folder.path().join("system.xml");
+        let text = format!(
+            r#"<system name="s" paradigm="bare" platform="imx6-devices" duration="2ms"><domain name="d">
+            <app name="a" harts="3" program="devices/storage" memory="256KiB"><argument name="jobs" value="1"/><argument name="expect" value="{expected}"/>
+            <argument name="check" value="true"/><attach peripheral="disk" {file}/></app></domain></system>"#
+        );
+        std::fs::write(&system, text).expect("it can be written");
+        let options = Options {
+            system,
+            ..Options::default()
+        };
+        run(&options, &Silent)
+    };
+    for (expected, fine) in [(0x1234_5678, true), (7, false)] {
+        let result = run_with(expected, r#"file="blocks.bin""#)
+            .expect("it runs")
+            .result;
+        let variant = only(&result);
+        assert_eq!(
+            variant.incidents.is_empty(),
+            fine,
+            "{:?}",
+            variant.incidents
+        );
+    }
+    std::fs::write(folder.path().join("large.bin"), vec![0u8; (1 << 20) + 1]).expect("it can be");
+    let refused = run_with(0, r#"file="large.bin""#)
+        .err()
+        .expect("it is too large");
+    assert!(
+        refused.to_string().contains("are more than the 1MiB"),
+        "{refused}"
+    );
+}
+
 /// A program of a real-time core lets the engine copy from the main memory into one behind a port, and looks at what has come. A program behind
 /// that port waits for the engine if the engine uses the same port, and not if it uses the second one.
 #[test]

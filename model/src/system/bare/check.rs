@@ -25,7 +25,7 @@ const APP: &[&str] = &[
     "colour",
 ];
 /// Elements that an application here may have.
-const PARTS: &[&str] = &["argument", "task"];
+const PARTS: &[&str] = &["argument", "attach", "task"];
 /// What only applications here may specify.
 const OWN: &[&str] = &["harts", "at", "bank", "ways", "tcm", "colour"];
 
@@ -37,6 +37,13 @@ pub(super) fn wrong(what: impl Into<String>, place: &Span, help: impl Into<Strin
 pub(crate) fn tiled(root: &Node, errors: &mut Vec<Diagnostic>) {
     for child in &root.children {
         tiled(child, errors);
+        if child.rule.name == "attach" {
+            errors.push(wrong(
+                "an application of the tiled OS cannot have <attach>",
+                &child.span,
+                "remove it, or write paradigm=\"bare\" at the <system>: only programs without a kernel use peripherals",
+            ));
+        }
         for attribute in OWN.iter().filter(|_| child.rule.name == "app") {
             if child.gives(attribute) {
                 errors.push(wrong(

@@ -6,6 +6,7 @@
 //! Domains, applications and flows are those of the tiled OS, so results name and judge them in the same way; managers, gates and limits do
 //! not exist.
 
+mod attach;
 mod check;
 mod colour;
 mod place;
@@ -48,6 +49,19 @@ pub struct Placed {
     /// First way and number of ways of the second level that its harts may fill, if the description says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ways: Option<(u32, u32)>,
+    /// The peripherals that it uses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attached: Vec<Attached>,
+}
+
+/// A peripheral of a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Attached {
+    /// Its number on the network.
+    pub peripheral: u16,
+    /// The file with its content, relative to the description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 /// What of a program is in the tightly coupled memories of its tile.

@@ -50,6 +50,7 @@ pub(super) fn place(
             more: Vec::new(),
             offset: 0,
             ways: ways(platform, tile, node, errors),
+            attached: Vec::new(),
         });
     }
     if errors.len() > before {

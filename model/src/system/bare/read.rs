@@ -2,7 +2,7 @@
 //!
 //! Why it exists and what it does not know: see the parent module. Rules are in `check` and `place`.
 
-use super::{Bare, check, place};
+use super::{Bare, attach, check, place};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::platform::Platform;
@@ -44,6 +44,7 @@ pub(crate) fn read(
     for app in &places.apps {
         check::arguments(app, errors);
     }
+    let attached = attach::attach(&platform, &places.apps, errors);
     let all = place::place(&platform, &mut apps, &places.apps, errors);
     for (app, node) in apps.iter_mut().zip(&places.apps) {
         let tile = platform.tile(app.tile);
@@ -59,7 +60,10 @@ pub(crate) fn read(
             criticality,
         ));
     }
-    let all = all.filter(|_| errors.len() == before)?;
+    let mut all = all.filter(|_| errors.len() == before)?;
+    for (placed, attached) in all.iter_mut().zip(attached) {
+        placed.attached = attached;
+    }
     place::partition(&mut platform, &apps, &all);
     Some(System {
         name: node.text("name"),

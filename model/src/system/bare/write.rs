@@ -51,6 +51,18 @@ pub(crate) fn write(writer: &mut Writer, system: &System, bare: &Bare) {
             });
             writer.optional("tcm", tcm);
             parts::write_arguments(writer, app);
+            for attached in &placed.attached {
+                let id = attached.peripheral;
+                let mut peripherals = system.platform.peripherals.iter();
+                let Some(peripheral) = peripherals.find(|one| one.id == id) else {
+                    continue;
+                };
+                writer
+                    .start("attach")
+                    .attribute("peripheral", &peripheral.name)
+                    .optional("file", attached.file.as_ref());
+                writer.end();
+            }
             parts::write_task(writer, system, app, true);
             writer.end();
         }

@@ -1,59 +1,82 @@
-//! A DMA engine as a part of its own: at the network, beside tiles and memories.
+//! A DMA engine or a peripheral as a part of its own: at the network, beside tiles and memories.
 //!
 //! Why it exists: on a chip whose harts have caches, an engine is a device of the whole chip. Harts of all tiles read and write its
 //! registers over the network, and its accesses go to the memories, and to those of tiles, as packets of its own. It does not see caches:
 //! software flushes what it has stored, and what an engine has written. A channel that begins to ask for an interrupt sends a message to the
 //! tile that the platform says. What it deliberately does not know: who programs it, and other parts.
 
-use super::{Data, Dma, DmaStatistics, Failure, Side};
 use crate::config::{MemoryMap, PlatformConfig};
+use crate::dma::{self, Access, Data, Dma, DmaStatistics, Failure, Side};
 use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::hart::RemoteOperation;
-use crate::noc::{Delivery, Packet, PacketKind, Transaction};
+use crate::ledger::Ledger;
+use crate::noc::{Account, Delivery, Packet, PacketKind, Transaction};
+use crate::peripheral::{self, Peripheral};
 use crate::tcm::TcmMap;
-use crate::types::{Tick, TileId, align};
+use crate::types::{Owner, Tick, TileId, align};
 use bulkhead_abi::memory_map::{DMA_BASE, DMA_SIZE};
 use bulkhead_abi::plic::source;
 use std::sync::Arc;
 
-/// The register pages of the engines, as tiles find them.
+/// The register pages of engines and peripherals, as tiles find them.
 #[derive(Clone, Debug)]
 pub struct EngineMap {
-    /// Of each engine: its number on the network, and its channels.
-    engines: Arc<[(TileId, u32)]>,
+    /// In the order of the pages.
+    pages: Arc<[Page]>,
+}
+
+/// The page of a part beside the tiles.
+#[derive(Clone, Debug)]
+struct Page {
+    /// Number on the network.
+    id: TileId,
+    /// Of an engine; a peripheral has none.
+    channels: Option<u32>,
+    /// The harts that may use it; `None`: all.
+    users: Option<Vec<Owner>>,
 }
 
 impl EngineMap {
     /// The map of a platform.
     pub fn new(platform: &PlatformConfig) -> Self {
-        let engines = platform.engines.iter();
-        let engines = engines.map(|engine| (engine.id, engine.dma.channels));
+        let engines = platform.engines.iter().map(|engine| Page {
+            id: engine.id,
+            channels: Some(engine.dma.channels),
+            users: None,
+        });
+        let peripherals = platform.peripherals.iter().map(|one| Page {
+            id: one.id,
+            channels: None,
+            users: one.users.clone(),
+        });
         Self {
-            engines: engines.collect(),
+            pages: engines.chain(peripherals).collect(),
         }
     }
 
-    fn page(&self, physical: u64) -> Option<(TileId, u32, u64)> {
+    fn page(&self, physical: u64) -> Option<(&Page, u64)> {
         let offset = physical.wrapping_sub(DMA_BASE);
-        let (id, channels) = self.engines.get((offset / DMA_SIZE) as usize)?;
-        Some((*id, *channels, offset % DMA_SIZE))
+        let page = self.pages.get((offset / DMA_SIZE) as usize)?;
+        Some((page, offset % DMA_SIZE))
     }
 
     /// Whether an address is in the page of an engine.
     #[inline]
     pub fn has(&self, physical: u64) -> bool {
-        !self.engines.is_empty() && self.page(physical).is_some()
+        !self.pages.is_empty() && self.page(physical).is_some()
     }
 
-    /// The engine of a register and the request for it; `None` if there is no such register, or the operation is not possible.
+    /// The part with a register and the request for it; `None` if there is no such register, the operation is not possible, or this hart
+    /// may not use it.
     pub fn request(
         &self,
+        owner: Owner,
         physical: u64,
         bytes: u8,
         operation: RemoteOperation,
     ) -> Option<(TileId, PacketKind, Transaction)> {
-        let (id, channels, address) = self.page(physical)?;
+        let (page, address) = self.page(physical)?;
         let transaction = match operation {
             RemoteOperation::Load => Transaction::RemoteLoad,
             RemoteOperation::Store(_) => Transaction::RemoteStore,
@@ -65,16 +88,101 @@ impl EngineMap {
             register: true,
             operation,
         };
-        let exists = super::is_register(channels, address, bytes);
-        exists.then_some((id, kind, transaction))
+        let exists = match page.channels {
+            Some(channels) => dma::is_register(channels, address, bytes),
+            None => peripheral::is_register(address, bytes),
+        };
+        let users = page.users.as_ref();
+        let may = users.is_none_or(|users| users.contains(&owner));
+        (exists && may).then_some((page.id, kind, transaction))
+    }
+}
+
+/// What moves the bytes.
+#[derive(Debug)]
+enum Mover {
+    Dma(Dma),
+    Peripheral(Box<Peripheral>),
+}
+
+impl Mover {
+    fn statistics(&self) -> &DmaStatistics {
+        match self {
+            Mover::Dma(dma) => dma.statistics(),
+            Mover::Peripheral(one) => one.statistics(),
+        }
+    }
+
+    fn next_time(&self) -> Tick {
+        match self {
+            Mover::Dma(dma) => dma.next_time(),
+            Mover::Peripheral(one) => one.next_time(),
+        }
+    }
+
+    fn take_raised(&mut self) -> Option<(u16, Owner)> {
+        match self {
+            Mover::Dma(dma) => dma.take_raised(),
+            Mover::Peripheral(one) => one.take_raised(),
+        }
+    }
+
+    fn read(&self, offset: u64, bytes: u8) -> Option<u64> {
+        match self {
+            Mover::Dma(dma) => dma.read(offset, bytes),
+            Mover::Peripheral(one) => one.read(offset, bytes),
+        }
+    }
+
+    fn write(&mut self, now: Tick, offset: u64, bytes: u8, value: u64) -> Option<()> {
+        match self {
+            Mover::Dma(dma) => dma.write(now, offset, bytes, value),
+            Mover::Peripheral(one) => one.write(now, offset, bytes, value),
+        }
+    }
+
+    fn advance(&mut self, now: Tick) {
+        match self {
+            Mover::Dma(dma) => dma.advance(now),
+            Mover::Peripheral(one) => one.advance(now),
+        }
+    }
+
+    fn begin(
+        &mut self,
+        side: Side,
+        now: Tick,
+        ledger: &mut Ledger,
+    ) -> Option<(Owner, u32, Account, Access)> {
+        match self {
+            Mover::Dma(dma) => dma.begin(side, now, ledger),
+            Mover::Peripheral(one) => one.begin(side, now),
+        }
+    }
+
+    fn answer(&mut self, now: Tick, tag: u32, data: Result<Data, Failure>) {
+        match (self, data) {
+            (Mover::Dma(dma), data) => dma.answer(now, tag, data),
+            (Mover::Peripheral(one), Ok(data)) => one.answer(now, tag, data),
+            (Mover::Peripheral(one), Err(failure)) => {
+                panic!("the windows of {one:?} are in no memory: {failure:?}")
+            }
+        }
+    }
+
+    fn end_step(&mut self, now: Tick) {
+        match self {
+            Mover::Dma(dma) => dma.end_step(now),
+            Mover::Peripheral(one) => one.end_step(now),
+        }
     }
 }
 
 /// See the module's documentation.
 #[derive(Debug)]
-pub struct DmaPart {
+pub struct BesidePart {
     id: TileId,
-    dma: Dma,
+    dma: Mover,
     queue: EventQueue<Box<Packet>>,
     map: MemoryMap,
     tcms: TcmMap,
@@ -89,21 +197,35 @@ pub struct DmaPart {
     interrupts: Option<(TileId, u32)>,
 }
 
-impl DmaPart {
-    /// The engine at a place in the configuration, at rest. `back`: the least time from a packet of one part to its arrival at another.
+impl BesidePart {
+    /// The engine or peripheral at a place among the parts beside the tiles, at rest. `back`: the least time from a packet of one part to its arrival at another.
     pub fn new(place: u32, platform: &PlatformConfig, back: Tick) -> Self {
-        let config = &platform.engines[place as usize];
+        let engines = platform.engines.len();
+        let index = place as usize;
+        let (id, dma, cycle, registers, interrupts) = match platform.engines.get(index) {
+            Some(one) => {
+                let dma = Mover::Dma(Dma::new(&one.dma, one.id));
+                (one.id, dma, one.dma.cycle, one.registers, one.interrupts)
+            }
+            None => {
+                let one = &platform.peripherals[index - engines];
+                let owner = dma::owner(one.id, 0);
+                let dma = Peripheral::new(one, owner, platform.ticks_per_second);
+                let dma = Mover::Peripheral(Box::new(dma));
+                (one.id, dma, one.cycle, one.registers, one.interrupts)
+            }
+        };
         Self {
-            id: config.id,
-            dma: Dma::new(&config.dma, config.id),
+            id,
+            dma,
             queue: EventQueue::new(),
             map: MemoryMap::new(platform),
             tcms: TcmMap::new(platform),
-            cycle: config.dma.cycle,
-            registers: config.registers * config.dma.cycle,
+            cycle,
+            registers: registers * cycle,
             limit: Tick::MAX,
             back,
-            interrupts: config.interrupts.map(|tile| (tile, source(place, 0))),
+            interrupts: interrupts.map(|tile| (tile, source(place, 0))),
         }
     }
 
@@ -120,6 +242,22 @@ impl DmaPart {
     /// A register as a tool sees it.
     pub fn register(&self, offset: u64) -> Option<u64> {
         self.dma.read(offset, 8)
+    }
+
+    /// The content of a storage device; `None`: it is none.
+    pub fn content(&self) -> Option<&[u8]> {
+        match &self.dma {
+            Mover::Dma(_) => None,
+            Mover::Peripheral(one) => Some(one.content()),
+        }
+    }
+
+    /// Writes the begin of the content of a storage device. False: it has fewer bytes, or is none.
+    pub fn load(&mut self, bytes: &[u8]) -> bool {
+        match &mut self.dma {
+            Mover::Dma(_) => false,
+            Mover::Peripheral(one) => one.load(bytes),
+        }
     }
 
     /// The next moment at which something happens here. It hands no packet to the network before.
@@ -195,6 +333,8 @@ impl DmaPart {
             _ => None,
         };
         let value = value.expect("the sender looked whether there is a register");
+        // A refused command asks for an interrupt at once.
+        self.interrupt(now, fabric);
         let done = align(now, self.cycle) + self.registers;
         packet.account.service += done - now;
         packet.answer(PacketKind::RemoteAnswer {

@@ -1,0 +1,144 @@
+//! The elements of peripherals beside the tiles, and of programs that use them.
+
+use super::Kind::{Boolean, Choice, Integer, Name, Rate, Size, Span, Text, Time};
+use super::mesh::ENGINE;
+use super::platform::{CLOCK, LATENCY, SOURCE, TILE};
+use super::{ElementRule, default, optional, required};
+
+/// See [`super::PLATFORM`].
+pub const PERIPHERAL: ElementRule = ElementRule {
+    name: "peripheral",
+    about: "A device beside the tiles of a bare platform that creates traffic: storage, camera, or streaming accelerator. A program uses it with <attach>.",
+    attributes: &[
+        required("id", TILE, "Number on the network."),
+        required("name", Name, "Its name."),
+        required(
+            "kind",
+            Choice(&["storage", "camera", "accelerator"]),
+            "`storage`: blocks, which it copies into memory and out of it. `camera`: frames, in packets. `accelerator`: reads a buffer, computes, and writes another one.",
+        ),
+        CLOCK,
+        required(
+            "rate",
+            Rate,
+            "Bytes that it reads from memory, and bytes that it writes, at most.",
+        ),
+        required(
+            "bucket",
+            Size {
+                min: 8,
+                max: 1 << 20,
+            },
+            "Bytes that it may move at once after a rest; at least a burst.",
+        ),
+        required(
+            "burst",
+            Size { min: 8, max: 512 },
+            "Bytes of its longest access, a power of two.",
+        ),
+        required(
+            "outstanding",
+            Integer { min: 1, max: 64 },
+            "Accesses under way at most.",
+        ),
+        required(
+            "startup",
+            LATENCY,
+            "Cycles from the begin of a command to its first access.",
+        ),
+        required(
+            "queue",
+            Integer { min: 1, max: 256 },
+            "Commands that are not finished, at most; of a camera, packets.",
+        ),
+        required(
+            "registers",
+            LATENCY,
+            "Cycles from the arrival of an access to a register to its answer.",
+        ),
+        optional(
+            "interrupts",
+            TILE,
+            "The tile that it interrupts, which then has an interrupt controller. Without it, software looks at the registers.",
+        ),
+        default(
+            "coherent",
+            Boolean,
+            "false",
+            "Its accesses see the caches of a cluster. The machine cannot do that.",
+        ),
+        optional(
+            "block",
+            Size { min: 8, max: 65536 },
+            "Of storage: bytes of a block, a power of two.",
+        ),
+        optional(
+            "size",
+            Size {
+                min: 8,
+                max: 64 << 20,
+            },
+            "Of storage: bytes of its content, whole blocks.",
+        ),
+        optional(
+            "period",
+            Time,
+            "Of a camera: from the begin of a frame to that of the next one.",
+        ),
+        optional(
+            "lines",
+            Integer { min: 1, max: 65536 },
+            "Of a camera: packets of a frame.",
+        ),
+        optional(
+            "packet",
+            Size {
+                min: 16,
+                max: 65536,
+            },
+            "Of a camera: bytes of a packet, a multiple of eight.",
+        ),
+        optional(
+            "gap",
+            Span,
+            "Of a camera: from the begin of a packet to that of the next one of its frame.",
+        ),
+        optional(
+            "compute",
+            Rate,
+            "Of an accelerator: bytes that it computes.",
+        ),
+        default(
+            "seed",
+            Integer {
+                min: 0,
+                max: u64::MAX,
+            },
+            "1",
+            "Of storage and camera: what the content is made from.",
+        ),
+        default(
+            "router",
+            TILE,
+            "0",
+            "The router that it is attached to (meshes).",
+        ),
+        SOURCE,
+    ],
+    children: ENGINE.children,
+};
+
+/// See [`super::SYSTEM`]: in an `<app>`.
+pub const ATTACH: ElementRule = ElementRule {
+    name: "attach",
+    about: "Gives a peripheral to a program without a kernel: only its harts reach the registers, and the device reaches only its memory.",
+    attributes: &[
+        required("peripheral", Name, "Name of the peripheral."),
+        optional(
+            "file",
+            Text { max: 255 },
+            "Of storage: a file with its content, relative to the description. What it does not fill is 0; without it, the content is made from the seed.",
+        ),
+    ],
+    children: &[],
+};

@@ -1,0 +1,83 @@
+//! Peripherals of a chip, and what a system's programs make of them.
+//!
+//! Why it exists: a peripheral belongs to a program. Its users are the harts of that program, and its windows are that program's memory.
+//! What it deliberately does not know: registers, and what is in a file.
+
+use bulkhead_machine::config::{PeripheralConfig, PeripheralKind, PlatformConfig};
+use bulkhead_machine::types::{Owner, Tick};
+use bulkhead_model::System;
+use bulkhead_model::platform::{self, Peripheral, Platform};
+use bulkhead_model::units::Time;
+
+/// A peripheral that every hart may use for all of memory: on a chip without a system.
+pub(super) fn peripheral(
+    platform: &Platform,
+    one: &Peripheral,
+    ticks_per_second: u64,
+    cycle: Tick,
+) -> PeripheralConfig {
+    // Periods and gaps end at the next tick.
+    let span = |time: Time| {
+        let ticks = u128::from(time.0) * u128::from(ticks_per_second);
+        ticks.div_ceil(1_000_000_000_000) as Tick
+    };
+    let windows = platform.memories.iter().filter_map(|memory| {
+        let base = platform.memory_base(memory.id)?;
+        Some((base, memory.size.0))
+    });
+    PeripheralConfig {
+        id: one.id,
+        router: one.router,
+        cycle,
+        registers: one.registers.into(),
+        interrupts: one.interrupts,
+        burst: one.burst,
+        outstanding: one.outstanding,
+        startup: one.startup.into(),
+        rate: one.rate.0,
+        bucket: one.bucket.0,
+        queue: one.queue,
+        kind: match one.kind {
+            platform::PeripheralKind::Storage { block, size } => PeripheralKind::Storage {
+                block: block.0 as u32,
+                size: size.0,
+                seed: one.seed,
+            },
+            platform::PeripheralKind::Camera {
+                period,
+                lines,
+                packet,
+                gap,
+            } => PeripheralKind::Camera {
+                period: span(period),
+                lines,
+                packet: packet.0 as u32,
+                gap: span(gap),
+                seed: one.seed,
+            },
+            platform::PeripheralKind::Accelerator { compute } => {
+                PeripheralKind::Accelerator { compute: compute.0 }
+            }
+        },
+        users: None,
+        windows: windows.collect(),
+    }
+}
+
+/// Gives each peripheral to the program that has attached it. One that no program has attached does nothing for anybody.
+pub(super) fn give(system: &System, config: &mut PlatformConfig) {
+    for one in &mut config.peripherals {
+        (one.users, one.windows) = (Some(Vec::new()), Vec::new());
+        let Some(bare) = &system.bare else { continue };
+        let all = system.apps.iter().zip(&bare.programs);
+        let mut uses = all.filter(|(_, placed)| {
+            let mut attached = placed.attached.iter();
+            attached.any(|attached| attached.peripheral == one.id)
+        });
+        if let Some((app, placed)) = uses.next() {
+            let harts = placed.harts.iter();
+            one.users = Some(harts.map(|hart| Owner::new(app.tile, *hart)).collect());
+            one.windows = vec![(placed.base, placed.size)];
+        }
+    }
+}
