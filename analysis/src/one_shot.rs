@@ -622,6 +622,38 @@ mod tests {
         );
     }
 
+    /// If a system runs for longer, what its clocks drift apart until then is twice in the transfer of a notified item, and once in that of a slice.
+    #[test]
+    fn an_error_of_clocks_is_in_the_transfer() {
+        let of = |channels: &str, wait: &str, duration: &str| {
+            let text = format!(
+                r#"<system name="s" paradigm="one-shot" platform="epiphany3-clocks" duration="{duration}">
+                <task name="a" program="p::A" core="1" priority="1" period="5ms" cost="1us"{wait}/>
+                <task name="b" program="p::B" core="3" priority="1" period="5ms" cost="1us"{wait}/>
+                <task name="c" program="p::C" core="0" priority="1" period="5ms" cost="1us"/>{channels}</system>"#
+            );
+            let system = bulkhead_model::load_system_text("s", &text, &Default::default());
+            let system = system.expect("valid");
+            let one_shot = system.one_shot.as_ref().expect("it is one");
+            let errors = crate::one_shot_clocks::clock_bounds(one_shot, &system.platform);
+            let both: u64 = errors.iter().map(|one| one.end.0).sum();
+            assert_eq!(errors.len(), 2);
+            let transfer = bounds(one_shot, &system.platform).tasks.channels[0].transfer;
+            (transfer.0, both)
+        };
+        let more = |channels: &str, wait: &str| {
+            let (short, long) = (of(channels, wait, "100ms"), of(channels, wait, "300ms"));
+            (long.0 - short.0, long.1 - short.1)
+        };
+        let told = r#"<channel name="x" from="a" to="b" size="8B" notify="true"/>"#;
+        let (transfer, errors) = more(told, "");
+        assert!(errors > 0);
+        assert_eq!(transfer, 2 * errors);
+        let section = r#"<channel name="x" from="a" to="b" size="8B"/><channel name="y" from="b" to="a" size="8B" answers="x"/>"#;
+        let (transfer, errors) = more(section, r#" wait="1ms""#);
+        assert_eq!(transfer, errors);
+    }
+
     fn pair(size: u64, other: bool) -> Bounds {
         let more = r#"<task name="c" program="p::C" core="2" priority="1" period="1ms" cost="1us"/>
             <channel name="d" from="c" to="b" size="8B"/>"#;

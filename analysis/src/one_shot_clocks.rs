@@ -66,7 +66,8 @@ pub fn clock_bounds(system: &OneShot, platform: &Platform) -> Vec<ClockBound> {
         let looks = counts(mesh.time(LOOKS + turns), drift(core));
         let error = (way + looks).div_ceil(2) + 1;
         let apart = u128::from(drift(core).abs_diff(drift(master)));
-        let drifted = (counts(system.duration, 0) * apart).div_ceil(MILLION);
+        let whole = (u128::from(system.duration.0) * timebase).div_ceil(SECOND);
+        let drifted = (whole * apart).div_ceil(MILLION);
         all.push(ClockBound {
             core,
             master,

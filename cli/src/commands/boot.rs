@@ -3,8 +3,13 @@
 use super::{Outcome, print_json, say};
 use crate::arguments::Boot;
 use crate::progress::Bars;
+use bulkhead_model::{LoadOptions, input, load_platform};
 use bulkhead_report::format::grouped;
 use bulkhead_runner::bare as boot;
+use bulkhead_runner::oneshot::tick;
+
+/// Most bytes of an ELF file that is examined: images of the one-shot RTOS have 32 KiB and their names and lines.
+const MOST: u64 = 64 << 20;
 
 /// Boots a program and reports the outcome.
 pub fn boot(options: &Boot) -> Outcome {
@@ -24,7 +29,16 @@ pub fn boot(options: &Boot) -> Outcome {
         print_json(&booted)?;
         return Ok(booted.code);
     }
-    let mut text = booted.console.clone();
+    let mut text = String::new();
+    // Nobody but the host can know it.
+    let platform = load_platform(&options.platform, &LoadOptions::default())?;
+    // A larger file is no such image.
+    if let Ok(image) = input::read(&options.elf, MOST)
+        && let Some(note) = tick::unusual(&image, &platform)
+    {
+        text.push_str(&format!("Note: {note}\n"));
+    }
+    text.push_str(&booted.console);
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }

@@ -29,8 +29,21 @@ use std::collections::BTreeMap;
 
 /// Attacks begin at multiples of this, in microseconds.
 const GRID: u64 = 100;
+/// Picoseconds of a microsecond.
+const MICROSECOND: u64 = 1_000_000;
 /// Maximum lines of harm listed for an attack.
 const HARMS: usize = 8;
+
+/// Attacks that are also tried from the chip's reset on, when kernels start, clocks are synchronised and ports are opened: one that only fills links and ports,
+/// one that keeps what others need, and one that writes. The start takes several windows, so not all are.
+const EARLY: [&str; 3] = [
+    "stores without effect",
+    "locks held for ever",
+    "writes anywhere",
+];
+
+/// An attack, and the tick at which it begins.
+type Timed = (Attack, u64);
 
 /// Checks a system.
 pub fn audit(
@@ -64,9 +77,15 @@ pub fn audit(
     let wanted = |name: &String| options.domains.is_empty() || options.domains.contains(name);
     let mut domains = Vec::new();
     for (name, cores) in all.iter().filter(|one| wanted(&one.0)) {
+        let mut stand = Stand::new(system, cores, &programs)?;
+        if let Some(one_shot) = &mut stand.system.one_shot {
+            // A run ends at most a window and two steps of the grid after it: what clocks drift apart until then is in the bounds.
+            let more = options.time.0 + 2 * GRID * MICROSECOND;
+            one_shot.duration.0 = one_shot.duration.0.saturating_add(more);
+        }
         let checking = Checking {
             name,
-            stand: Stand::new(system, cores, &programs)?,
+            stand,
             options,
             window,
             room,
@@ -108,6 +127,29 @@ fn result(
     }
 }
 
+/// All attacks at their usual moment, and then those that are also tried from reset on.
+fn timed(attacks: Vec<Attack>, start: u64) -> Vec<Timed> {
+    let early = attacks
+        .iter()
+        .filter(|one| EARLY.contains(&one.name.as_str()));
+    let early: Vec<Timed> = early
+        .map(|one| {
+            let name = format!("{} from the start", one.name);
+            let about = format!("from the chip's reset on, {}", one.about);
+            (
+                Attack {
+                    name,
+                    about,
+                    ..one.clone()
+                },
+                0,
+            )
+        })
+        .collect();
+    let usual = attacks.into_iter().map(|one| (one, start));
+    usual.chain(early).collect()
+}
+
 /// A domain being checked.
 struct Checking<'a> {
     name: &'a str,
@@ -147,7 +189,6 @@ impl Checking<'_> {
         let microsecond = (system.platform.ticks_per_second() / 1_000_000).max(1);
         let start = self.start(microsecond)?;
         let until = start + self.window;
-        let begin = self.counts(start);
         let alone = self.facts(attacked::execute(&self.stand, &[], None, until)?, start);
         let mut tried: Vec<Tried> = Vec::new();
         if !self.stand.attackers.is_empty() {
@@ -155,6 +196,7 @@ impl Checking<'_> {
             attacks.retain(|attack| attack.plans.iter().any(|plan| !plan.steps.is_empty()));
             let searches = 1..=self.options.searches;
             attacks.extend(searches.map(|n| drawn(&self.stand, n, self.options.seed)));
+            let attacks = timed(attacks, start);
             let total = attacks.len() as u64;
             // A few at a time, because each keeps the memories of all cores.
             for some in attacks.chunks(4) {
@@ -163,8 +205,9 @@ impl Checking<'_> {
                     microseconds: tried.len() as u64,
                     of: total,
                 });
-                let results = parallel::in_parallel(some, |attack| {
-                    let seen = attacked::execute(&self.stand, &attack.plans, Some(begin), until)?;
+                let results = parallel::in_parallel(some, |(attack, begin)| {
+                    let begin = Some(*begin);
+                    let seen = attacked::execute(&self.stand, &attack.plans, begin, until)?;
                     Ok(self.tried(attack, &alone, self.facts(seen, start)))
                 });
                 for result in results {
@@ -176,14 +219,6 @@ impl Checking<'_> {
             name: &progress_name,
         });
         Ok(self.conclude(start, &alone, tried))
-    }
-
-    /// Converts ticks to counts of the chip's timer.
-    fn counts(&self, ticks: u64) -> u64 {
-        let platform = &self.stand.system.platform;
-        let counts = u128::from(ticks) * u128::from(platform.timebase.0)
-            / u128::from(platform.ticks_per_second().max(1));
-        u64::try_from(counts).unwrap_or(u64::MAX)
     }
 
     /// The moment at which each task that ever ends a job has ended one: ports are open by then.

@@ -79,7 +79,12 @@ fn said(system: &System, core: u16, events: &[MarkerEvent]) -> String {
     let here = one_shot.on_core(core);
     let name = |number: u64| {
         let task = usize::try_from(number).ok().and_then(|at| here.get(at));
-        task.map_or("no task", |&task| &one_shot.tasks.tasks[task].name)
+        let none = if one_shot.host == Some(core) {
+            "the host's task"
+        } else {
+            "no task"
+        };
+        task.map_or(none, |&task| &one_shot.tasks.tasks[task].name)
     };
     let begun = events.iter().rev().find(|one| one.kind == marker::BEGIN);
     let job = |number: u64| {

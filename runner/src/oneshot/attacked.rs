@@ -4,8 +4,10 @@
 //! deliberately does not know: which attacks exist, and what a difference means.
 
 use super::adversary::{self, NEVER, Plan};
-use super::{OneShot as Room, layout};
+use super::paradigm::loaded;
+use super::{OneShot as Room, host, layout};
 use crate::boot;
+use crate::convert::clock;
 use crate::error::Error;
 use crate::image::{BootImage, Start, TilePiece};
 use crate::measure::MarkerEvent;
@@ -28,7 +30,7 @@ use std::ops::Range;
 pub struct Stand {
     /// The system as described.
     pub system: System,
-    /// Cores that are checked.
+    /// Cores that are checked; the host core, if there is one, is the last of them: whatever happens to it, it happens to all.
     pub victims: Vec<u16>,
     /// All others of the chip.
     pub attackers: Vec<u16>,
@@ -83,27 +85,27 @@ impl Stand {
     /// If it is of another paradigm, or does not fit.
     pub fn new(system: &System, victims: &[u16], programs: &[Program]) -> Result<Self, Error> {
         let one_shot = of(system)?;
-        if let Some(host) = one_shot.host {
-            return Err(Error::input(
-                format!(
-                    "core {host} loads the others, and an audit cannot tell its accesses from attacks"
-                ),
-                "remove host=\"...\" for an audit: the loader of the run does the same",
-            ));
-        }
-        let mut image = Room.image(system, programs)?;
+        let mut image = loaded(system, one_shot, programs)?;
         image.tiles.retain(|piece| victims.contains(&piece.tile));
         image.rings.retain(|(tile, _)| victims.contains(tile));
         image.starts.retain(|start| victims.contains(&start.tile));
         let tiles = system.platform.tiles.iter().map(|tile| tile.id);
-        let places = victims
-            .iter()
-            .map(|&core| Ok((core, places(system, one_shot, &image, core)?)));
+        let places_of =
+            |image: &BootImage, core: u16| Ok((core, places(system, one_shot, image, core)?));
+        let all = victims.iter().map(|&core| places_of(&image, core));
+        let mut places = all.collect::<Result<BTreeMap<_, _>, Error>>()?;
+        let mut victims = victims.to_vec();
+        if let Some(host) = one_shot.host {
+            // It loads and reads the checked cores only: the adversaries on all others have no kernel and no console.
+            host::hand_over(&mut image, system, one_shot, host, programs)?;
+            places.extend([places_of(&image, host)?]);
+            victims.push(host);
+        }
         Ok(Self {
             system: system.clone(),
             attackers: tiles.filter(|tile| !victims.contains(tile)).collect(),
-            places: places.collect::<Result<_, Error>>()?,
-            victims: victims.to_vec(),
+            places,
+            victims,
             image,
         })
     }
@@ -111,6 +113,14 @@ impl Stand {
     /// The layout of a victim's memory.
     pub fn places(&self, core: u16) -> &[Place] {
         self.places.get(&core).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a core loads the others.
+    pub fn has_host(&self) -> bool {
+        self.system
+            .one_shot
+            .as_ref()
+            .is_some_and(|one| one.host.is_some())
     }
 
     /// Ports with locks in a victim's memory, and whether an attacker's core may write each.
@@ -206,7 +216,7 @@ fn word_of(image: &BootImage, core: u16, offset: u64) -> Option<u64> {
     Some(u64::from_le_bytes(word.try_into().ok()?))
 }
 
-/// A run to `until`, in ticks, in which each attacker follows its plan from `begin` on, in timer counts.
+/// A run to `until` in which each attacker follows its plan from `begin` on, both in ticks of the machine.
 ///
 /// # Errors
 /// If the chip does not accept it.
@@ -225,10 +235,13 @@ pub fn execute(
         if plan.steps.is_empty() {
             continue;
         }
+        // An attacker sleeps until its own timer shows this count.
+        let count = system.platform.tile(tile).zip(begin);
+        let count = count.map_or(NEVER, |(of, begin)| clock(&system.platform, of).time(begin));
         image.tiles.push(TilePiece {
             tile,
             address: MEMORY_BASE,
-            bytes: adversary::program(plan, begin.unwrap_or(NEVER), MEMORY_BASE),
+            bytes: adversary::program(plan, count, MEMORY_BASE),
         });
         image.starts.push(Start {
             tile,

@@ -130,7 +130,8 @@ fn timing(stand: &Stand) -> Vec<Attack> {
         all.push(attack(
             "stores to external memory",
             "stores without a pause to random addresses of the chip's external memory",
-            false,
+            // There a host core finds what it loads, and whose consoles it reads.
+            stand.has_host(),
             plans.collect(),
         ));
     }

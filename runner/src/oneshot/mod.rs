@@ -18,5 +18,6 @@ pub mod measured;
 mod paradigm;
 pub mod results;
 pub mod stack;
+pub mod tick;
 
 pub use paradigm::OneShot;

@@ -47,16 +47,7 @@ impl Paradigm for OneShot {
 
     fn image(&self, system: &System, programs: &[Program]) -> Result<BootImage, Error> {
         let one_shot = described(system)?;
-        let bounds = bulkhead_analysis::one_shot::bounds(one_shot, &system.platform);
-        let mut boot = BootImage::default();
-        for core in one_shot.cores() {
-            let name = Recipe::of(system, one_shot, &bounds, core).name();
-            let program = programs.iter().find(|program| program.name == name);
-            let program =
-                program.ok_or_else(|| Error::Machine(format!("the {name} was not built")))?;
-            layout::add(&mut boot, system, one_shot, core, program)?;
-        }
-        boot.guards = guard::rules(system, one_shot);
+        let mut boot = loaded(system, one_shot, programs)?;
         if let Some(core) = one_shot.host {
             host::hand_over(&mut boot, system, one_shot, core, programs)?;
         }
@@ -161,6 +152,24 @@ impl Paradigm for OneShot {
     fn promises(&self, system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> {
         results::promises(system, cycle, variant)
     }
+}
+
+/// What all cores with tasks start with, whoever loads it.
+pub(super) fn loaded(
+    system: &System,
+    one_shot: &Described,
+    programs: &[Program],
+) -> Result<BootImage, Error> {
+    let bounds = bulkhead_analysis::one_shot::bounds(one_shot, &system.platform);
+    let mut boot = BootImage::default();
+    for core in one_shot.cores() {
+        let name = Recipe::of(system, one_shot, &bounds, core).name();
+        let program = programs.iter().find(|program| program.name == name);
+        let program = program.ok_or_else(|| Error::Machine(format!("the {name} was not built")))?;
+        layout::add(&mut boot, system, one_shot, core, program)?;
+    }
+    boot.guards = guard::rules(system, one_shot);
+    Ok(boot)
 }
 
 /// Tasks that stopped or exceeded their budget, items that found no place in a queue, cores that stopped or never started.

@@ -58,6 +58,9 @@ fn without_guards_every_core_breaks_the_system_and_is_named() {
     );
     harm("locks held for ever", "no item");
     harm("starts of harts", "jobs ended");
+    // Before any port is open, it can be made another one.
+    let early = named(&open, "writes anywhere from the start");
+    assert!(!early.harm.is_empty(), "{early:?}");
     // An attack that writes nothing only delays.
     let reads = named(&open, "reads of all memories");
     assert!(reads.harm.is_empty() && reads.slowdown > 1000, "{reads:?}");

@@ -2,11 +2,14 @@
 
 use crate::one_shot_clocks::ended;
 use crate::one_shot_systems::{described, folder_with, holds, run};
+use bulkhead_experiments::audit::{Options, audit, time};
 use bulkhead_model::{LoadOptions, load_system};
+use bulkhead_report::audit::result::Verdict;
 use bulkhead_report::result::IncidentKind;
 use bulkhead_runner::oneshot::OneShot;
 use bulkhead_runner::paradigm::Paradigm;
 use bulkhead_runner::programs::Library;
+use bulkhead_runner::progress::Silent;
 
 #[test]
 fn a_host_core_loads_starts_and_shows() {
@@ -94,6 +97,44 @@ fn bad_cores_are_told_and_the_others_go_on() {
     ] {
         assert_eq!(console.matches(line).count(), 1, "{line} {console}");
     }
+}
+
+/// Adversaries on all other cores attack the host core as they attack the tasks of the domain, and what it reads in external memory; what only delays it
+/// breaks nothing.
+#[test]
+fn an_audit_attacks_the_host_core() {
+    let options = Options {
+        overrides: vec!["@duration=10ms".to_owned()],
+        searches: 0,
+        time: time("300us").expect("a time"),
+        ..Options::new("oneshot/host")
+    };
+    let result = audit(&options, &Silent).expect("it is audited").result;
+    let [domain] = &result.domains[..] else {
+        panic!("one domain");
+    };
+    assert_eq!(domain.tiles, [0, 5, 10, 12, 3, 15]);
+    assert_eq!(domain.attackers.len(), 10);
+    assert_eq!(domain.ruling.verdict(), Verdict::Broken);
+    for attack in &domain.attacks {
+        println!("{}: {:?}", attack.name, attack.harm);
+    }
+    let harm = |name: &str, what: &str| {
+        let attack = domain.attacks.iter().find(|one| one.name == name);
+        let attack = attack.expect("the library has it");
+        attack.harm.iter().any(|one| one.contains(what))
+    };
+    assert!(harm(
+        "writes to the code",
+        "core 15: its code was written over"
+    ));
+    // If the host core starts again, it loads and starts all others again.
+    assert!(harm("starts of harts", "jobs ended"));
+    let reads = domain
+        .attacks
+        .iter()
+        .find(|one| one.name == "reads of all memories");
+    assert_eq!(reads.expect("the library has it").harm, [] as [&str; 0]);
 }
 
 #[test]
