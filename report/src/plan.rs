@@ -3,7 +3,7 @@
 //! Why it exists: a reader understands one table at a glance: the task, its worst case, its limit, and the difference. What it
 //! deliberately does not know: how bounds are computed; colours of a terminal.
 
-use super::table::{plain, render};
+use super::table::{Grid, plain, render};
 use super::verdict::{Outcome, Promise, Verdict};
 use bulkhead_analysis::plan::repair::{Number, Repair};
 use bulkhead_analysis::plan::system::complete::{Run, SystemPlan, SystemRepair};
@@ -160,25 +160,6 @@ pub fn heading(plan: &Plan) -> String {
             Outcome::NothingJudged => "nothing was judged",
         }
     )
-}
-
-/// Cells of a table, and whether each row's constraint holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grid {
-    /// One for each column.
-    pub headings: Vec<&'static str>,
-    /// Rows from top to bottom.
-    pub rows: Vec<(bool, Vec<String>)>,
-}
-
-impl Grid {
-    fn text(self) -> String {
-        let mut table = plain(&self.headings);
-        for (_, cells) in self.rows {
-            table.add_row(cells);
-        }
-        render(&table)
-    }
 }
 
 /// The tasks with their bounds.

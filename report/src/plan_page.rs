@@ -6,8 +6,9 @@
 use super::lanes::{Frame, Ink, Lane, Shape, picture as draw};
 use super::page::{page, picture};
 use super::plan::{
-    Grid, choices, failure, grid, heading, noun, repairs, system_verdict, task_grid, value,
+    choices, failure, grid, heading, noun, repairs, system_verdict, task_grid, value,
 };
+use super::table::Grid;
 use crate::Error;
 use crate::book::{ANALYSES, BOUNDS, Book, TASKS, VERDICTS};
 use crate::format::span;
@@ -53,7 +54,33 @@ pub fn tasks(plan: &Plan, found: Option<&[Repair]>, book: &Book) -> Result<Strin
     Ok(page(&format!("{name} - Bulkhead"), &body))
 }
 
-/// The page of a system with a chip, with all its variants.
+/// A table of a system's page: what is shown above it, its cells, and what is said below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// The heading.
+    pub title: &'static str,
+    /// The cells. A row that does not hold is shown as a failure.
+    pub grid: Grid,
+    /// A line below the table.
+    pub note: Option<String>,
+}
+
+impl Section {
+    /// The section as text; empty without rows.
+    pub fn text(&self) -> String {
+        if self.grid.rows.is_empty() {
+            return String::new();
+        }
+        let mut text = format!("\n{}:\n{}", self.title, self.grid.text());
+        if let Some(note) = &self.note {
+            text.push_str(note);
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// The page of a system with a chip, with all its variants. `sections`: further tables at its end.
 ///
 /// # Errors
 /// [`Error`] if a picture cannot be drawn.
@@ -62,6 +89,7 @@ pub fn system(
     runs: &[Run],
     chosen: &[Choice],
     found: &[SystemRepair],
+    sections: &[Section],
     book: &Book,
 ) -> Result<String, Error> {
     let all = || runs.iter().flat_map(|run| run.verdict.all());
@@ -85,6 +113,13 @@ pub fn system(
         (list("Single changes that repair it, smallest first", &found.iter().map(change).collect::<Vec<_>>()))
         @for part in &parts { (part) }
         (list("Open in the description, and chosen", &chosen))
+        @for section in sections {
+            @if !section.grid.rows.is_empty() {
+                h2 { (section.title) }
+                (cells(&section.grid))
+                @if let Some(note) = &section.note { p.soft { (note) } }
+            }
+        }
         (methods(all(), book))
     };
     Ok(page(&format!("{name} - Bulkhead"), &body))

@@ -1,8 +1,10 @@
 //! Tests of plans as text and as pages: what a user reads, and that no task is missing from a picture.
 
 use crate::book::Book;
+use crate::placement::Placement;
 use crate::plan::{judged, repairs};
 use crate::plan_page;
+use crate::table::{nobody, placement_grid};
 use bulkhead_analysis::plan::repair::{Number, Repair};
 use bulkhead_analysis::plan::system::complete::runs;
 use bulkhead_analysis::plan::{Plan, Unit, plan, repair};
@@ -142,8 +144,14 @@ fn the_page_of_a_chip_shows_each_variant() {
         <flow name=\"loop\" from=\"sensor\" to=\"actuator\" deadline=\"150us\"/></system>";
     let system = load_system_text("loop.xml", text, &LoadOptions::default()).expect("valid");
     let runs = runs(&system).expect("covered");
-    let page = plan_page::system(&system.name, &runs, &[], &[], &Book::default()).expect("draws");
-    let (text, pictures) = words(&page);
+    let placement = Placement::of(&system);
+    let placed = plan_page::Section {
+        title: "Placement",
+        grid: placement_grid(&placement),
+        note: nobody(&placement),
+    };
+    let page = plan_page::system(&system.name, &runs, &[], &[], &[placed], &Book::default());
+    let (text, pictures) = words(&page.expect("draws"));
     insta::assert_snapshot!(text);
     assert!(pictures.iter().any(|picture| picture.contains("sensor")));
 }

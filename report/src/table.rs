@@ -56,6 +56,34 @@ pub fn render(table: &Table) -> String {
     out
 }
 
+/// Cells of a table, and whether what each row says holds: for a terminal and for a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grid {
+    /// One for each column.
+    pub headings: Vec<&'static str>,
+    /// Rows from top to bottom.
+    pub rows: Vec<(bool, Vec<String>)>,
+}
+
+impl Grid {
+    /// A table without rows.
+    pub fn new(headings: &[&'static str]) -> Self {
+        Self {
+            headings: headings.to_vec(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// The table as text.
+    pub fn text(&self) -> String {
+        let mut table = plain(&self.headings);
+        for (_, cells) in &self.rows {
+            table.add_row(cells);
+        }
+        render(&table)
+    }
+}
+
 /// Time that others made the applications of a flow wait: (culprit, ticks), the worst first.
 pub fn culprits(variant: &VariantResult, victims: &[&str]) -> Vec<(String, u64)> {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
@@ -117,7 +145,17 @@ pub(crate) fn flow_bound(result: &RunResult) -> &'static str {
 
 /// The placement, one line per resident. The last line names the free tiles.
 pub fn placement(placement: &Placement) -> String {
-    let mut table = plain(&[
+    let mut text = placement_grid(placement).text();
+    if let Some(nobody) = nobody(placement) {
+        text.push_str(&nobody);
+        text.push('\n');
+    }
+    text
+}
+
+/// The placement as cells, one row per resident.
+pub fn placement_grid(placement: &Placement) -> Grid {
+    let mut grid = Grid::new(&[
         "tile",
         "application",
         "domain",
@@ -129,7 +167,7 @@ pub fn placement(placement: &Placement) -> String {
     for place in &placement.tiles {
         for one in &place.residents {
             let text = |value: &Option<String>| value.clone().unwrap_or_default();
-            table.add_row(vec![
+            let cells = vec![
                 place.tile.to_string(),
                 one.name.clone(),
                 text(&one.domain),
@@ -143,19 +181,21 @@ pub fn placement(placement: &Placement) -> String {
                     (None, Some(_)) => "unlimited".to_owned(),
                     (None, None) => String::new(),
                 },
-            ]);
+            ];
+            grid.rows.push((true, cells));
         }
     }
-    let nobody = placement
+    grid
+}
+
+/// The tiles where nobody is, as a sentence without a stop; nothing if there are none.
+pub fn nobody(placement: &Placement) -> Option<String> {
+    let free = placement
         .tiles
         .iter()
         .filter(|place| place.residents.is_empty() && place.memory.is_none());
-    let nobody: Vec<String> = nobody.map(|place| place.tile.to_string()).collect();
-    let mut text = render(&table);
-    if !nobody.is_empty() {
-        text.push_str(&format!("nobody on {}\n", nobody.join(", ")));
-    }
-    text
+    let free: Vec<String> = free.map(|place| place.tile.to_string()).collect();
+    (!free.is_empty()).then(|| format!("nobody on {}", free.join(", ")))
 }
 
 /// What a user sees after a run: first what failed, happened, was not judged and held, then one line per variant and flow, with the

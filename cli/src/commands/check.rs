@@ -9,10 +9,11 @@ use bulkhead_model::platform::{Cache, Origin, Platform};
 use bulkhead_model::{LoadOptions, Root, System, TaskSystem, load_platform};
 use bulkhead_report::format::{counted, grouped};
 use bulkhead_report::placement::Placement;
-use bulkhead_report::result::Bound;
-use bulkhead_report::table::{placement as placement_table, plain, render};
+use bulkhead_report::plan_page::Section;
+use bulkhead_report::table::{Grid, nobody, placement_grid, plain, render};
 use bulkhead_report::{plan as report, plan_page};
 use bulkhead_runner::Error;
+use bulkhead_runner::tiled::unfinished::too_limited;
 use bulkhead_runner::tiled::{admission, requests};
 use bulkhead_runner::{place, run};
 use serde_json::json;
@@ -52,6 +53,24 @@ fn notes(system: &System) -> Vec<String> {
         })
     });
     all.collect()
+}
+
+/// Limits that keep an application from doing anything in the run, each with its variants.
+fn limits(variants: &[(String, System)]) -> Vec<String> {
+    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    for (name, variant) in variants {
+        for note in too_limited(variant) {
+            match all.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, names)) => names.push(name),
+                None => all.push((note, vec![name])),
+            }
+        }
+    }
+    let in_words = |(note, names): (String, Vec<&str>)| match names.len() == variants.len() {
+        true => note,
+        false => format!("in {}: {note}", names.join(", ")),
+    };
+    all.into_iter().map(in_words).collect()
 }
 
 /// The automotive level mentioned in a name: `A` to `D`, `Q` for QM.
@@ -163,8 +182,17 @@ fn check_system(options: &Check) -> Outcome {
     } else {
         system_plan::repairs(&options.system, &options.set)?
     };
+    let placement = Placement::of(&system);
+    let placed = Section {
+        title: "Placement",
+        grid: placement_grid(&placement),
+        note: nobody(&placement),
+    };
+    let asked = requests_of(&variants, run::reference_cycle(&system).max(1));
+    let shared = shared_tiles(&variants)?;
     write_page(options.page.as_deref(), |book| {
-        plan_page::system(&system.name, &runs, &[], &repairs, book)
+        let sections = [placed.clone(), asked.clone(), shared.clone()];
+        plan_page::system(&system.name, &runs, &[], &repairs, &sections, book)
     })?;
     if options.json {
         let names: Vec<&str> = variants.iter().map(|(name, _)| name.as_str()).collect();
@@ -176,7 +204,7 @@ fn check_system(options: &Check) -> Outcome {
             "shared_tiles": tiles,
             "system": system.name, "platform": system.platform.name, "applications": system.apps.len(),
             "flows": system.flows.len(), "variants": names,
-            "verdict": verdict, "placement": Placement::of(&system),
+            "verdict": verdict, "placement": placement,
             "tasks": runs.iter().flat_map(|run| run.verdict.tasks.iter().map(|plan| json!({
                 "variant": run.variant, "policy": plan.system.policy, "constraints": plan.constraints,
             }))).collect::<Vec<_>>(),
@@ -188,7 +216,6 @@ fn check_system(options: &Check) -> Outcome {
         }))?;
         return Ok(verdict.code(false));
     }
-    let placement = Placement::of(&system);
     let mut text = format!(
         "{} on {}: {}, {}, valid\n",
         system.name,
@@ -204,59 +231,58 @@ fn check_system(options: &Check) -> Outcome {
         ));
     }
     text.push_str(&verdict.head(&[]));
-    for note in notes(&system) {
+    let mut noted = notes(&system);
+    noted.extend(limits(&variants));
+    for note in noted {
         text.push_str(&format!("Note: {note}\n"));
     }
-    text.push_str(&format!("\nPlacement:\n{}", placement_table(&placement)));
-    let cycle = run::reference_cycle(&system).max(1);
-    let mut table = plain(&[
-        "variant",
-        "application",
-        "request",
-        "bound",
-        "wait for tokens",
-    ]);
-    let mut any = false;
-    for (name, variant) in &variants {
-        for request in requests::of_system(variant) {
-            any = true;
-            let cycles = |bound: &Option<Bound>| {
-                bound
-                    .as_ref()
-                    .map_or("-".to_owned(), |bound| grouped(bound.ticks.div_ceil(cycle)))
-            };
-            table.add_row(vec![
-                name.clone(),
-                request.application.clone(),
-                request.kind.clone(),
-                cycles(&request.bound),
-                request
-                    .tokens
-                    .map_or("-".to_owned(), |ticks| grouped(ticks.div_ceil(cycle))),
-            ]);
-        }
-    }
-    if any {
-        text.push_str(&format!(
-            "\nBounds of one request each, in cycles of the user tiles:\n{}",
-            render(&table)
-        ));
-    }
+    text.push_str(&placed.text());
+    text.push_str(&asked.text());
     for run in &runs {
         text.push_str(&report::run(run));
     }
     if !verdict.is_kept() {
         text.push_str(&report::system_repairs(&repairs));
     }
-    shared_tiles(&variants, &mut text)?;
+    text.push_str(&shared.text());
     text.push_str(&page_written(options.page.as_deref()));
     say(&text);
     Ok(verdict.code(false))
 }
 
+/// What one request of each application takes at most; nothing if no request has a bound. `cycle`: ticks of a cycle.
+fn requests_of(variants: &[(String, System)], cycle: u64) -> Section {
+    let mut grid = Grid::new(&[
+        "variant",
+        "application",
+        "request",
+        "bound",
+        "wait for tokens",
+    ]);
+    let cycles =
+        |ticks: Option<u64>| ticks.map_or("-".to_owned(), |ticks| grouped(ticks.div_ceil(cycle)));
+    for (name, variant) in variants {
+        for request in requests::of_system(variant) {
+            let cells = vec![
+                name.clone(),
+                request.application.clone(),
+                request.kind.clone(),
+                cycles(request.bound.as_ref().map(|bound| bound.ticks)),
+                cycles(request.tokens),
+            ];
+            grid.rows.push((true, cells));
+        }
+    }
+    Section {
+        title: "Bounds of one request each, in cycles of the user tiles",
+        grid,
+        note: None,
+    }
+}
+
 /// Response times on tiles with fixed priorities; the verdict lists them as quotas.
-fn shared_tiles(variants: &[(String, System)], text: &mut String) -> Result<(), Error> {
-    let mut table = plain(&[
+fn shared_tiles(variants: &[(String, System)]) -> Result<Section, Error> {
+    let mut grid = Grid::new(&[
         "variant",
         "tile",
         "application",
@@ -267,13 +293,11 @@ fn shared_tiles(variants: &[(String, System)], text: &mut String) -> Result<(), 
         "deadline",
         "",
     ]);
-    let mut any = false;
     let time = |nanoseconds: u64| format!("{} us", grouped(nanoseconds.div_ceil(1000)));
     for (name, variant) in variants {
         for tile in admission::judge(variant)? {
             for one in &tile.reservations {
-                any = true;
-                table.add_row(vec![
+                let cells = vec![
                     name.clone(),
                     tile.tile.to_string(),
                     one.app.clone(),
@@ -283,17 +307,16 @@ fn shared_tiles(variants: &[(String, System)], text: &mut String) -> Result<(), 
                     one.response.map_or("none".to_owned(), time),
                     time(one.deadline),
                     if one.holds() { "admitted" } else { "REFUSED" }.to_owned(),
-                ]);
+                ];
+                grid.rows.push((one.holds(), cells));
             }
         }
     }
-    if any {
-        text.push_str(&format!(
-            "\nWorst response times on tiles with fixed priorities:\n{}",
-            render(&table)
-        ));
-    }
-    Ok(())
+    Ok(Section {
+        title: "Worst response times on tiles with fixed priorities",
+        grid,
+        note: None,
+    })
 }
 
 #[cfg(test)]
@@ -328,5 +351,16 @@ mod tests {
         };
         assert!(notes(&system('A')).is_empty());
         insta::assert_snapshot!(notes(&system('D')).join("\n"), @"domain `brake-asil-d` has criticality D, of A (highest) to E; ASIL D is criticality A (docs/criticality.md)");
+    }
+
+    #[test]
+    fn a_limit_that_lets_nothing_be_done_is_noted() {
+        let text = "<system name=\"s\" platform=\"tiled-2ghz\" duration=\"10ms\"><domain name=\"d\" criticality=\"D\">\
+             <app name=\"hog\" program=\"x\"><limit noc=\"1KiB/s\" burst=\"512B\"/></app></domain>\
+             <variant name=\"slow\"/><variant name=\"fast\"><set path=\"d/hog/limit@noc\" value=\"8MiB/s\"/></variant></system>";
+        let load = LoadOptions::default();
+        let system = load_system_text("s.xml", text, &load).expect("valid");
+        let variants = run::variants(&system, &[]).expect("two variants");
+        insta::assert_snapshot!(limits(&variants).join("\n"), @"in slow: the <limit> of `hog` lets at most 522 bytes through in 10ms, the duration of the run; the smallest program reads about 8192 bytes from memory before it does anything");
     }
 }

@@ -104,7 +104,7 @@ fn plan_system(options: &Plan) -> Outcome {
     }
     let plan = system_plan::planned(&options.system, &options.set)?;
     write_page(options.page.as_deref(), |book| {
-        plan_page::system(&plan.system, &plan.runs, &plan.choices, &[], book)
+        plan_page::system(&plan.system, &plan.runs, &plan.choices, &[], &[], book)
     })?;
     let verdict = report::system_verdict(&plan.runs);
     let (code, good) = (verdict.code(false), verdict.is_kept());

@@ -89,7 +89,7 @@ fn section(clock: Clock, domain: &DomainResult, book: &Book) -> Markup {
         @if !domain.notes.is_empty() { ul.soft { @for note in &domain.notes { li { (note) } } } }
         @if let Some(attack) = worst(domain) {
             h3 { "Worst attack: " (attack.name) }
-            p { (slowdown(attack)) ". " (told(clock, domain, attack)) "." }
+            p { (told(clock, domain, attack)) "; " (slowdown(attack)) "." }
             ul { @for plan in &attack.plans { li { (plan) } } }
             @if let Some(first) = &domain.difference { p { "First difference: " (difference(clock, first)) "." } }
             @if !domain.account.is_empty() {

@@ -16,7 +16,8 @@ use crate::paradigm::Said;
 use bulkhead_machine::crash::Running;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
-use bulkhead_model::system::App;
+use bulkhead_model::system::{App, Limit};
+use bulkhead_model::units::Time;
 use bulkhead_report::format::span;
 use bulkhead_report::result::{End, Incident, IncidentKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -165,8 +166,7 @@ fn starved(system: &System, name: &str) -> String {
     let Some((limit, app)) = limited else {
         return String::new();
     };
-    let most = u128::from(limit.noc.0) * u128::from(system.duration.0) / 1_000_000_000_000
-        + u128::from(limit.burst.0);
+    let most = lets_through(limit, system.duration);
     match most < u128::from(app.memory.0) {
         true => format!(
             "; its <limit> lets at most {most} bytes through in {}",
@@ -174,6 +174,30 @@ fn starved(system: &System, name: &str) -> String {
         ),
         false => String::new(),
     }
+}
+
+/// The most bytes that a limit lets through in a time.
+pub fn lets_through(limit: Limit, time: Time) -> u128 {
+    u128::from(limit.noc.0) * u128::from(time.0) / 1_000_000_000_000 + u128::from(limit.burst.0)
+}
+
+/// Bytes that the smallest programs read from memory before they do anything useful: the receiver of `bulkhead new --tiles 2` in C, which
+/// finishes twenty messages, reads 9440, of program, stack and data.
+const FIRST_BYTES: u128 = 8192;
+
+/// Applications whose limits let fewer bytes through in the whole run than any program needs to begin.
+pub fn too_limited(system: &System) -> Vec<String> {
+    let limited = system.apps.iter().filter_map(|app| {
+        let most = lets_through(app.limit?, system.duration);
+        (most < FIRST_BYTES).then(|| {
+            format!(
+                "the <limit> of `{}` lets at most {most} bytes through in {}, the duration of the run; the smallest program reads about {FIRST_BYTES} \
+                 bytes from memory before it does anything",
+                app.name, system.duration
+            )
+        })
+    });
+    limited.collect()
 }
 
 /// Whose message an application waits for, and what those do who are in the background and therefore have no line of their own.

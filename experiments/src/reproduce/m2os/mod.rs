@@ -371,8 +371,38 @@ fn reasons<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
             None => all.push((why, vec![what])),
         }
     }
-    let text = |(why, what): (&str, Vec<&str>)| format!("{}: {why}.", what.join("; "));
+    let text = |(why, what): (&str, Vec<&str>)| format!("{}: {why}.", over_hops(&what).join("; "));
     all.into_iter().map(text).collect()
+}
+
+/// Names that differ only in their number of hops, which follow each other, become one name: `write, 1 hop` and `write, 2 hops` become
+/// `write, 1 to 2 hops`.
+fn over_hops(names: &[&str]) -> Vec<String> {
+    let hops = |name: &str| -> Option<(String, u32)> {
+        let (what, hops) = name.rsplit_once(", ")?;
+        let number = hops.strip_suffix(" hop").or(hops.strip_suffix(" hops"))?;
+        Some((what.to_owned(), number.parse().ok()?))
+    };
+    let mut all: Vec<(String, Option<(u32, u32)>)> = Vec::new();
+    for name in names {
+        let Some((what, number)) = hops(name) else {
+            all.push(((*name).to_owned(), None));
+            continue;
+        };
+        match all.last_mut() {
+            Some((known, Some((_, last)))) if *known == what && *last + 1 == number => {
+                *last = number;
+            }
+            _ => all.push((what, Some((number, number)))),
+        }
+    }
+    let in_words = |(what, hops): (String, Option<(u32, u32)>)| match hops {
+        None => what,
+        Some((1, 1)) => format!("{what}, 1 hop"),
+        Some((first, last)) if first == last => format!("{what}, {first} hops"),
+        Some((first, last)) => format!("{what}, {first} to {last} hops"),
+    };
+    all.into_iter().map(in_words).collect()
 }
 
 fn reasons_of(all: &Reproduced, title: &str) -> Vec<String> {
@@ -513,6 +543,24 @@ mod tests {
     use bulkhead_runner::progress::Silent;
 
     /// Every figure of the paper has a measurement, and every difference beyond a tenth has an explanation.
+    #[test]
+    fn names_that_differ_in_hops_only_are_one() {
+        let names = [
+            "write, 1 hop",
+            "write, 2 hops",
+            "write, 3 hops",
+            "read, 1 hop",
+            "lock",
+            "read, 4 hops",
+            "read, 6 hops",
+        ];
+        let joined = over_hops(&names).join("; ");
+        assert_eq!(
+            joined,
+            "write, 1 to 3 hops; read, 1 hop; lock; read, 4 hops; read, 6 hops"
+        );
+    }
+
     #[test]
     fn every_table_is_beside_the_papers() {
         let all = papers(&Silent).expect("it runs");
