@@ -131,6 +131,8 @@ struct Local {
     tcms: TcmMap,
     /// Those of this tile.
     tcm: Tcm,
+    /// Where memories are, on a chip without units.
+    map: MemoryMap,
     epoch: u32,
     /// Nothing caused by this tile since the window of time began can come back before this tick.
     limit: Tick,
@@ -266,6 +268,9 @@ impl Tile {
         });
         let sets = (l1d.size / (l1d.ways as u64 * l1d.line as u64)) as u32;
         hart.set_data_sets(sets);
+        if unit.is_none() {
+            hart.set_memory_types();
+        }
         Some(Self {
             hart,
             accelerator: config
@@ -285,6 +290,7 @@ impl Tile {
                 engines: EngineMap::new(platform),
                 tcms,
                 tcm,
+                map: MemoryMap::new(platform),
                 epoch: 0,
                 limit: Tick::MAX,
                 hart_lookahead: miss_lookahead(config).min(command_lookahead(config)),

@@ -7,9 +7,9 @@ use super::second_level::SecondLevel;
 use crate::fabric::Fabric;
 use crate::hart::{
     Access, Bus, BusFault, CacheEvents, DeviceRead, DeviceWrite, Managed, Management, Place,
-    RemoteOperation, Timing,
+    QosIds, RemoteOperation, Timing,
 };
-use crate::noc::Packet;
+use crate::noc::{Packet, past_caches};
 use crate::observe::Marker;
 use crate::types::{Tick, align};
 use bulkhead_abi::marker::MarkerKind;
@@ -193,10 +193,13 @@ impl Bus for ClusterBus<'_> {
         operation: RemoteOperation,
     ) -> Result<u32, BusFault> {
         let owner = self.side.owner;
-        let engines = &self.second.engines;
+        let (engines, tcms) = (&self.second.engines, &self.second.tcms);
+        // What is no register and in no tile is memory past the caches.
         let request = match engines.has(physical) {
             true => engines.request(owner, physical, bytes, operation),
-            false => self.second.tcms.request(physical, bytes, operation),
+            false => tcms
+                .request(physical, bytes, operation)
+                .or_else(|| past_caches(&self.second.map, physical, bytes, operation)),
         };
         let (to, kind, transaction) = request.ok_or(BusFault)?;
         let token = self.side.first.token();
@@ -208,6 +211,10 @@ impl Bus for ClusterBus<'_> {
         Ok(token)
     }
 
+    fn identify(&mut self, ids: QosIds) {
+        self.side.first.ids = ids;
+    }
+
     #[inline]
     fn device_horizon(&self) -> Tick {
         self.devices_until
@@ -217,7 +224,7 @@ impl Bus for ClusterBus<'_> {
         let at = (physical, bytes);
         let value = match self.controller(now, at, None) {
             Some(value) => value?,
-            None => self.devices.read(now, physical, bytes).ok_or(BusFault)?,
+            None => self.devices.read(now, self.side.port, at).ok_or(BusFault)?,
         };
         Ok(DeviceRead { value, extra: 0 })
     }
@@ -231,6 +238,17 @@ impl Bus for ClusterBus<'_> {
     ) -> Result<DeviceWrite, BusFault> {
         if let Some(written) = self.controller(now, (physical, bytes), Some(value)) {
             return written.map(|_| DeviceWrite::default());
+        }
+        if let Some(begun) = self
+            .devices
+            .control(now, self.side.port, (physical, bytes), value)
+        {
+            if let Some(operation) = begun.ok_or(BusFault)? {
+                self.second.operate(now, self.side.port, operation);
+                // The end of the operation is seen as early as that.
+                self.side.limit = self.side.limit.min(now + self.second.reply_reach());
+            }
+            return Ok(DeviceWrite::default());
         }
         if let Some(lock) = self.devices.lock((physical, bytes), value) {
             let (port, what, ways) = lock.ok_or(BusFault)?;

@@ -10,7 +10,7 @@ use super::csr::{Csrs, status};
 use super::execute_remote::RemoteAccess;
 use super::lines::KnownLines;
 use super::load_store_queue::{Late, LineBytes, Split};
-use super::mmu::{Mmu, Walk};
+use super::mmu::{MemoryType, Mmu, Walk};
 use super::pending::{Completion, PendingLoads};
 use super::pmp::Pmp;
 use super::predictor::Predictor;
@@ -149,6 +149,8 @@ pub struct Core {
     /// An atomic operation waits for the accesses before it.
     pub ordering: bool,
     pub hardware_ad: bool,
+    /// Page-table entries can have memory types.
+    pub memory_types: bool,
     /// Arrival of the latest interrupt.
     pub interrupt_arrival: Tick,
     pub costs: Costs,
@@ -181,6 +183,8 @@ pub struct Core {
     /// Data lines that are known to hit.
     pub lines: KnownLines,
     pub load_limit: usize,
+    /// Memory type of the page that was translated last.
+    pub memory_type: MemoryType,
     /// A page-table walk that has not finished.
     pub walk: Option<Walk>,
     /// Tokens of the instruction lines that the next block needs.
@@ -237,6 +241,8 @@ impl Core {
             lines: KnownLines::new(line, data_sets as u64),
             fetch_line: NO_LINE,
             line_mask: !(line - 1),
+            memory_types: false,
+            memory_type: MemoryType::Pma,
             load_limit: config.load_buffer.clamp(1, 16) as usize,
             hardware_ad: config.hardware_ad,
             epoch: 0,

@@ -13,7 +13,7 @@ use crate::hart::{
     Management, Place, RemoteOperation, Timing, UserTrap,
 };
 use crate::ledger::Resource;
-use crate::noc::Packet;
+use crate::noc::{Packet, past_caches};
 use crate::observe::Marker;
 use crate::timeline::Event;
 use crate::types::{Owner, Tick};
@@ -439,10 +439,13 @@ impl<const TCM: bool> Bus for TileBus<'_, TCM> {
         operation: RemoteOperation,
     ) -> Result<u32, BusFault> {
         let owner = self.owner();
-        let engines = &self.local.engines;
+        let (engines, tcms) = (&self.local.engines, &self.local.tcms);
+        // What is no register and in no tile is memory past the caches.
         let request = match engines.has(physical) {
             true => engines.request(owner, physical, bytes, operation),
-            false => self.local.tcms.request(physical, bytes, operation),
+            false => tcms
+                .request(physical, bytes, operation)
+                .or_else(|| past_caches(&self.local.map, physical, bytes, operation)),
         };
         let (to, kind, transaction) = request.ok_or(BusFault)?;
         let (tile, token) = (self.local.id, self.caches.token());

@@ -129,6 +129,10 @@ impl Program {
         }
         self
     }
+    /// Replaces the word at a place.
+    pub fn patch(&mut self, at: Label, word: u32) {
+        self.words[at.0] = word;
+    }
     /// Makes the word at a place a jump to a label that was not known earlier.
     pub fn patch_jump(&mut self, at: Label, to: Label) {
         self.words[at.0] = branch(at, 0, ZERO, ZERO, to);
@@ -386,6 +390,17 @@ pub fn start_hart(
     started.expect("a hart");
 }
 
+/// Every recorded wait appears in the account of a request, and vice versa.
+pub fn waits_are_booked(machine: &Machine) {
+    let ledger = machine.ledger();
+    for (owner, booked) in ledger.totals() {
+        let latencies = ledger.latencies();
+        let own = latencies.iter().filter(|l| l.owner == owner);
+        let waited: Tick = own.map(|l| l.waited).sum();
+        assert_eq!(booked, waited, "{owner:?}: {:?}", ledger.bookings());
+    }
+}
+
 /// Runs a machine up to a tick in windows of many lengths. Nothing ends the run before.
 pub fn in_pieces(machine: &mut Machine, until: Tick) {
     let mut length = 1;
@@ -394,6 +409,17 @@ pub fn in_pieces(machine: &mut Machine, until: Tick) {
         let ticks = (machine.now() + length).min(until);
         assert_eq!(machine.run(RunLimit { ticks }, None), Outcome::Limit);
     }
+}
+
+/// A machine that runs in one piece up to a moment and an equal one that runs in pieces do the same.
+pub fn pieces_change_nothing(machine: impl Fn() -> Machine, until: Tick) {
+    let mut whole = machine();
+    assert_eq!(whole.run(RunLimit { ticks: until }, None), Outcome::Limit);
+    let mut pieces = machine();
+    in_pieces(&mut pieces, until);
+    assert_eq!(whole.statistics(), pieces.statistics());
+    assert_eq!(whole.ledger().bookings(), pieces.ledger().bookings());
+    assert_eq!(whole.digest(), pieces.digest());
 }
 
 /// A chip of one tile with two harts.

@@ -6,7 +6,7 @@
 use super::Kind::{
     Boolean, Choice, Credits, Drift, Frequency, Integer, Name, Rate, Size, Span, Text,
 };
-use super::cluster::{CLUSTER, CORE, PARTITION};
+use super::cluster::{CAPACITY, CLUSTER, CORE, PARTITION};
 use super::mesh::{DMA, ENGINE, LOCAL_MEMORY};
 use super::peripheral::PERIPHERAL;
 use super::pipeline::PIPELINE;
@@ -235,6 +235,7 @@ pub const ELEMENTS: &[ElementRule] = &[
     CLUSTER,
     CORE,
     PARTITION,
+    CAPACITY,
     ElementRule {
         name: "network-card",
         about: "A network card that a tile may have: a virtio network device over virtio-mmio.",
