@@ -62,21 +62,33 @@ pub mod clock {
 
     /// Offset of the record from the start of a core's memory: the same on every core.
     pub const RECORD: u64 = table::POINTER - 32;
-    /// The core writes the number of the message that it waits for. 0: it has not started.
+    /// The core writes the number of the message that it waits for, and above it, from [`NUMBER_BITS`] on, a key that no earlier request had. 0: it has
+    /// not started. At last, with the number [`DONE`], it writes which messages it took, a bit for each from [`NUMBER_BITS`] on, and what they
+    /// contained, from [`DIGEST_SHIFT`] on.
     pub const READY: u64 = 0;
     /// The master writes its time at the send, from [`NUMBER_BITS`] on, and the number of the message below; at last, with the number [`DONE`],
     /// the time at which all begin.
     pub const SENT: u64 = 8;
-    /// The master writes how long the message was under way at most, with the number below, in the same way.
+    /// The master writes how long the message was under way at most, from [`NUMBER_BITS`] on, with the number below; from [`CHECK_SHIFT`] on, a value
+    /// that follows from the core, its request, and both words.
     pub const WAY: u64 = 16;
-    /// The loader writes how many cores the master serves; 0: the core is not the master.
+    /// The loader writes how many cores the master serves, and from [`LIST_SHIFT`] on a value that follows from their list; 0: the core is not
+    /// the master.
     pub const SERVED: u64 = 24;
+    /// See [`SERVED`].
+    pub const LIST_SHIFT: u32 = 32;
+    /// Most cores that a master serves.
+    pub const SERVED_MAX: u64 = 1023;
     /// Before the master's record, downwards: numbers of the cores that it serves, so many in a word, the first in its lowest bits.
     pub const CORES_IN_A_WORD: u64 = 4;
     /// Messages to each core; their numbers begin with 1.
     pub const MESSAGES: u64 = 4;
     /// See [`SENT`].
     pub const NUMBER_BITS: u32 = 4;
+    /// See [`READY`].
+    pub const DIGEST_SHIFT: u32 = 8;
+    /// See [`WAY`]: there is room for 32 bits below.
+    pub const CHECK_SHIFT: u32 = 36;
     /// Value of [`READY`]: the core has its time, and waits for the message with this number.
     pub const DONE: u64 = MESSAGES + 1;
     /// Ticks for which a core waits for the master.
@@ -86,6 +98,18 @@ pub mod clock {
     /// Ticks, at least one whole, between the last message to all and their begin: time for the messages to arrive, so that none is under way
     /// when jobs begin.
     pub const BEGIN: u64 = 2;
+}
+
+/// Why a core keeps its own time, whatever it added before: values of [`marker::CLOCK_ALONE`].
+pub mod clock_alone {
+    /// No message of the master came.
+    pub const NO_MESSAGE: u64 = 0;
+    /// No message was one that the master sent for the core's request.
+    pub const NO_TRUE_MESSAGE: u64 = 1;
+    /// The master did not say when all begin, or said it to be at a time that is not possible.
+    pub const NO_BEGIN: u64 = 2;
+    /// The core is the master, and its list is not the loader's.
+    pub const LIST: u64 = 3;
 }
 
 /// What a host core finds in external memory: what it copies to the other cores, and which it starts. Words of 8 bytes; the pieces begin after
@@ -234,10 +258,14 @@ pub mod marker {
     pub const CLOCK: u16 = 0x7EE;
     /// The largest error of that, in counts, when it was measured.
     pub const CLOCK_ERROR: u16 = 0x7EF;
-    /// Nobody told this core the time: it has its own.
+    /// This core keeps its own time; the value says why ([`super::clock_alone`]).
     pub const CLOCK_ALONE: u16 = 0x7F0;
     /// The master gave up waiting for the core with this number.
     pub const CLOCK_ABSENT: u16 = 0x7F1;
+    /// A message in this core's record is not one that the master sent for its request: the value is its number.
+    pub const CLOCK_FALSE: u16 = 0x7F3;
+    /// The core with this number took messages that the master did not send.
+    pub const CLOCK_DENIED: u16 = 0x7F4;
     /// The host core tells of the console of a core, whose number this is; what is wrong is above bit 16 ([`super::host::SILENT`] and so on).
     pub const HOST_TOLD: u16 = 0x7F2;
 }

@@ -17,6 +17,10 @@
 //! Where cores have timers of their own, a period of a core that is fast takes less time than the description says, and one of a core that is slow takes
 //! more; both are known exactly, because the platform states drifts ([`Drift`]).
 //!
+//! Where messages release a reader, or tasks share a section, ticks of two cores are compared, so the error of their clocks is a part of the transfer
+//! ([`crate::one_shot_clocks`]), until the system's duration is over. A notified item takes twice the error of both clocks more: the writer
+//! may be late by its own after it was measured as early by it, and so may the reader's distance. A slice or result takes it once.
+//!
 //! A host core looks at one other core's console in each tick: its loads count like packets of others.
 //!
 //! A task that messages release is sporadic: the kernel releases its jobs in ticks at least a period apart, so a release comes less than a
@@ -26,6 +30,7 @@
 //! Kernel costs are cycles of a core in order with its code in a local memory. They are measured on `epiphany3` (docs/reference/one-shot.md) and
 //! rounded up; tests compare every bound with runs.
 
+use crate::one_shot_clocks::Errors;
 use crate::one_shot_mesh::{ACCESS, Load, Mesh};
 use crate::one_shot_rivals::{Rivals, patience};
 use bulkhead_model::platform::Platform;
@@ -132,12 +137,12 @@ pub struct Interrupts {
 
 impl Interrupts {
     /// Those of a core.
-    pub fn of(system: &OneShot, core: u16) -> Self {
+    pub fn of(system: &OneShot, platform: &Platform, core: u16) -> Self {
         let told = system.told(core).len() as u64;
         let unmask = if told > 0 { UNMASK } else { 0 };
         Self {
             tick: INTERRUPT + INTERRUPT_TASK * system.on_core(core).len() as u64 + unmask,
-            rings: system.rings(core) * (RING + RING_TASK * told),
+            rings: system.rings(platform, core) * (RING + RING_TASK * told),
         }
     }
 
@@ -244,6 +249,20 @@ fn open(system: &OneShot, platform: &Platform) -> Vec<(Domain, String)> {
             put(&program.domain, why);
         }
     }
+    let domain = |core: u16| {
+        let task = system.on_core(core).into_iter().next();
+        task.map(|task| &system.programs[task].domain)
+    };
+    if let Some(master) = system.master(platform) {
+        for core in system.cores() {
+            if let Some(own) = domain(core).filter(|own| Some(*own) != domain(master)) {
+                put(
+                    own,
+                    format!("core {master} of another domain tells core {core} the time"),
+                );
+            }
+        }
+    }
     for channel in &system.tasks.channels {
         let [from, to] = [channel.from, channel.to].map(|task| &system.programs[task].domain);
         if from != to {
@@ -310,6 +329,10 @@ fn beside_rivals(
             Some(format!(
                 "nothing bounds for how long floods of the mesh keep a ring of {name} on its way"
             ))
+        } else if channel.parallel.is_some() && system.master(platform).is_some() {
+            Some(format!(
+                "nothing bounds how wrong floods of the mesh make clocks while these are synchronised, and both ends of {name} compare theirs"
+            ))
         } else if held > patience {
             Some(format!(
                 "floods of the mesh may keep the writer of {name} from giving its lock back for {held} cycles, and its reader asks for it for {patience}"
@@ -336,7 +359,7 @@ fn beside_rivals(
 fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
     let mesh = Mesh::new(platform);
     let tasks = &system.tasks;
-    let of_task = |task: usize| Interrupts::of(system, system.core(task));
+    let of_task = |task: usize| Interrupts::of(system, platform, system.core(task));
     let per_task: Vec<Interrupts> = (0..tasks.tasks.len()).map(of_task).collect();
     let interrupt = |task: usize| per_task[task].operation();
     // First without waits: how long a lock may be held alone.
@@ -380,6 +403,7 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
             .or_default()
             .add(load);
     }
+    let is_aligned = system.master(platform).is_none();
     for (index, channel) in tasks.channels.iter().enumerate() {
         let port = ports[index];
         let own_core = &of_core[&system.core(channel.from)];
@@ -394,10 +418,11 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
             continue;
         }
         // A slice or result is not read before it is written, nor written before the last one is read: all jobs of a section end within the
-        // period of their release. The reader may see it before the writer's last acknowledgement and the lock have completed.
+        // period of their release, which is the same where all have one timer. The reader may see it before the writer's last acknowledgement
+        // and the lock have completed.
         let (held_by_reader, held_by_writer) = match channel.parallel {
-            Some(_) => (0, 0),
-            None => (port.read + interrupt(channel.to), port.write),
+            Some(_) if is_aligned => (0, 0),
+            _ => (port.read + interrupt(channel.to), port.write),
         };
         ports[index].write_wait =
             network + held_by_reader + mesh.round(port.hops) + rivals[index].write;
@@ -415,21 +440,44 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
     for (index, task) in inflated.tasks.iter_mut().enumerate() {
         // Whole nanoseconds, as the tests count them.
         task.period.0 = drift(index).shorten(task.period.0, 1000);
+        task.wait.0 = drift(index).shorten(task.wait.0, 1000);
     }
+    let errors = Errors::of(system, platform);
     for (channel, arrival) in inflated.channels.iter_mut().zip(arrivals) {
         channel.transfer = mesh.time(arrival);
         if drift(channel.to) != Drift::default() {
             channel.transfer.0 += CUT.0;
         }
+        let apart = errors
+            .apart(system.core(channel.from), system.core(channel.to))
+            .0;
+        let reader = &mut inflated.tasks[channel.to];
         if channel.notify {
-            inflated.tasks[channel.to].jitter = TICK;
+            channel.transfer.0 += 2 * apart;
+            // A tick of a slow clock takes longer.
+            let tick = drift(channel.to).shorten(TICK.0, 1);
+            reader.jitter = Time(tick.max(TICK.0).next_multiple_of(1000));
+        }
+        if channel.parallel.is_some() {
+            channel.transfer.0 += apart;
+            // Otherwise an item of the next section may come before this one is read, and nothing that is shorter than the period bounds it. A job that has
+            // not begun has its wait before it until its period is over, and one that waits has its item within the wait.
+            if apart > reader.wait.0 || apart + reader.wait.0 > reader.period.0 {
+                channel.transfer.0 += reader.period.0;
+            }
         }
     }
     let periods: Vec<Time> = inflated.tasks.iter().map(|task| task.period).collect();
     let mut jobs = Vec::new();
     for (index, task) in inflated.tasks.iter_mut().enumerate() {
         // Whatever its helpers do, a job gives up on what has not arrived after its wait.
-        let cost = mesh.cycles(task.cost.unwrap_or(Time(0))) + mesh.cycles(task.wait);
+        let cut = if drift(index) == Drift::default() || task.wait == Time(0) {
+            0
+        } else {
+            1000
+        };
+        let wait = mesh.cycles(Time(task.wait.0 + cut));
+        let cost = mesh.cycles(task.cost.unwrap_or(Time(0))) + wait;
         let outputs = system.outputs(index).into_iter();
         let waits: u64 = outputs.map(|channel| ports[channel].write_wait).sum();
         let reads = system.inputs(index).into_iter();
@@ -484,8 +532,9 @@ impl Mesh<'_> {
         let (from, to) = (system.core(channel.from), system.core(channel.to));
         // While the reader has the lock, the writer keeps asking.
         let held = match channel.parallel {
-            Some(_) => 0,
-            None => port.read + Interrupts::of(system, to).operation(),
+            Some(_) if system.master(self.platform).is_none() => 0,
+            Some(_) => port.read + Interrupts::of(system, self.platform, to).operation(),
+            None => port.read + Interrupts::of(system, self.platform, to).operation(),
         };
         let questions = writes * (QUESTIONS + 1 + held / self.round(port.hops).max(1) + 1);
         let stores = writes * (WORDS + moves(system, index) + u64::from(channel.notify));

@@ -4,6 +4,7 @@
 //! them alike. What it deliberately does not know: schedulability (`bulkhead_analysis`) and the terminal.
 
 use crate::one_shot;
+use crate::one_shot_clocks::{ClockBound, clock_bounds};
 use crate::plan::{InputError, PlanError, exchange};
 use bulkhead_model::tasks::{self, Policy, TaskSystem};
 use bulkhead_model::units::{self, Dimension, Time};
@@ -63,6 +64,23 @@ pub fn assumed(path: &Path, set: &[String]) -> Result<Option<String>, InputError
     let system = load_system(path, &options)?;
     let one_shot = system.one_shot.as_ref();
     Ok(one_shot.map(|tasks| one_shot::bounds(tasks, &system.platform).beside()))
+}
+
+/// How wrong the clocks of a one-shot system may be, if its cores have timers of their own; nothing for other files.
+///
+/// # Errors
+/// Whatever is wrong with the file.
+pub fn clocks(path: &Path, set: &[String]) -> Result<Vec<ClockBound>, InputError> {
+    let options = LoadOptions {
+        overrides: set.to_vec(),
+        ..LoadOptions::default()
+    };
+    if root(path, &options) != Root::OneShot {
+        return Ok(Vec::new());
+    }
+    let system = load_system(path, &options)?;
+    let one_shot = system.one_shot.as_ref();
+    Ok(one_shot.map_or(Vec::new(), |tasks| clock_bounds(tasks, &system.platform)))
 }
 
 /// The task system in a file or in the catalog; `None` if the file is not a task system.

@@ -3,9 +3,11 @@
 use super::plan::meaning;
 use super::{Outcome, page_written, print_json, say, write_page};
 use crate::arguments::Check;
+use bulkhead_analysis::one_shot_clocks::ClockBound;
 use bulkhead_analysis::plan::files as plan;
 use bulkhead_analysis::plan::system::complete as system_plan;
 use bulkhead_model::platform::{Cache, Origin, Platform};
+use bulkhead_model::units::Time;
 use bulkhead_model::{LoadOptions, Root, System, TaskSystem, load_platform};
 use bulkhead_report::format::{counted, grouped};
 use bulkhead_report::placement::Placement;
@@ -31,7 +33,8 @@ pub fn check(options: &Check) -> Outcome {
     match plan::load(&options.system, &options.set, &meaning)? {
         Some(tasks) => {
             let assumed = plan::assumed(&options.system, &options.set)?;
-            check_tasks(&tasks, assumed, options)
+            let clocks = plan::clocks(&options.system, &options.set)?;
+            check_tasks(&tasks, (assumed, &clocks), options)
         }
         None => check_system(options),
     }
@@ -155,7 +158,11 @@ fn check_platform(platform: &Platform, as_json: bool) -> Outcome {
 }
 
 /// Judges a task system.
-fn check_tasks(system: &TaskSystem, assumed: Option<String>, options: &Check) -> Outcome {
+fn check_tasks(
+    system: &TaskSystem,
+    (assumed, clocks): (Option<String>, &[ClockBound]),
+    options: &Check,
+) -> Outcome {
     let mut judged = plan::judged(system)?;
     judged.plan.notes.extend(assumed);
     let verdict = report::verdict(&judged.plan);
@@ -163,12 +170,38 @@ fn check_tasks(system: &TaskSystem, assumed: Option<String>, options: &Check) ->
         plan_page::tasks(&judged.plan, Some(&judged.repairs), book)
     })?;
     if options.json {
-        print_json(&report::with_verdict(&judged, &verdict)?)?;
+        let mut value = report::with_verdict(&judged, &verdict)?;
+        if let Some(fields) = value.as_object_mut().filter(|_| !clocks.is_empty()) {
+            fields.insert("clocks".to_owned(), json!(clocks));
+        }
+        print_json(&value)?;
     } else {
-        let text = report::judged(&judged.plan, &judged.repairs);
+        let mut text = report::judged(&judged.plan, &judged.repairs);
+        text.push_str(&clock_table(clocks));
         say(&(text + &page_written(options.page.as_deref())));
     }
     Ok(verdict.code(false))
+}
+
+/// How wrong the clocks of cores may be.
+fn clock_table(clocks: &[ClockBound]) -> String {
+    if clocks.is_empty() {
+        return String::new();
+    }
+    let mut table = plain(&["core", "follows", "synchronised", "end"]);
+    let time = |time: Time| format!("{} ns", grouped(time.0.div_ceil(1000)));
+    for one in clocks {
+        table.add_row(vec![
+            one.core.to_string(),
+            one.master.to_string(),
+            time(one.synchronised),
+            time(one.end),
+        ]);
+    }
+    format!(
+        "\nBounds of the error of clocks, when they are synchronised and after the system's duration:\n{}",
+        render(&table)
+    )
 }
 
 /// Judges a system: its tasks, and the delays of its regulated traffic.

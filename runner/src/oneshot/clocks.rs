@@ -10,8 +10,8 @@ use super::layout;
 use crate::convert::clock;
 use crate::measure::MarkerEvent;
 use crate::paradigm::Said;
-use bulkhead_abi::one_shot::clock::{MASTER_PATIENCE, PATIENCE};
-use bulkhead_abi::one_shot::marker;
+use bulkhead_abi::one_shot::clock::{DONE, MASTER_PATIENCE, MESSAGES, PATIENCE, RECORD, SENT};
+use bulkhead_abi::one_shot::{clock_alone, marker};
 use bulkhead_machine::device::Clock;
 use bulkhead_model::System;
 use bulkhead_model::system::OneShot;
@@ -76,6 +76,10 @@ impl Clocks {
                     own.since = Some(event.at);
                 }
                 marker::CLOCK_ERROR => own.error = event.value,
+                marker::CLOCK_ALONE => {
+                    own.correction = 0;
+                    own.since = None;
+                }
                 _ => {}
             }
         }
@@ -137,41 +141,87 @@ impl Clocks {
     }
 }
 
-/// Cores that do not have the master's time, and cores for which the master waited in vain.
+/// Cores that do not have the master's time, cores for which the master waited in vain, and records that another core wrote over. Each core is told with
+/// its tasks.
 pub fn incidents(system: &System, one_shot: &OneShot, seen: &Said<'_>) -> Vec<Incident> {
     let Some(master) = one_shot.master(&system.platform) else {
         return Vec::new();
     };
-    let told = |event: &MarkerEvent| {
-        let (tile, what) = match event.kind {
-            marker::CLOCK_ALONE => (
-                event.tile,
-                format!(
-                    "its clock is not synchronised: core {master} did not tell it the time within {PATIENCE} ticks"
-                ),
-            ),
-            marker::CLOCK_ABSENT => {
-                let mut cores = one_shot.cores().into_iter();
-                let number = |core: &u16| u64::from(layout::number(system, *core)) == event.value;
-                (
-                    cores.find(number)?,
-                    format!(
-                        "it was not ready to be told the time: core {master} waited for {MASTER_PATIENCE} ticks"
-                    ),
-                )
-            }
-            _ => return None,
+    let mut all: Vec<Incident> = Vec::new();
+    for event in seen.markers {
+        let of_number = || {
+            let mut cores = one_shot.cores().into_iter();
+            cores.find(|core| u64::from(layout::number(system, *core)) == event.value)
         };
-        Some(Incident {
+        let tile = match event.kind {
+            marker::CLOCK_ALONE | marker::CLOCK_FALSE => event.tile,
+            marker::CLOCK_ABSENT | marker::CLOCK_DENIED => match of_number() {
+                Some(core) => core,
+                None => continue,
+            },
+            _ => continue,
+        };
+        let what = match event.kind {
+            marker::CLOCK_ALONE => alone(event.value, master),
+            marker::CLOCK_FALSE => written_over(event.value, master),
+            marker::CLOCK_DENIED => format!(
+                "it took a time that core {master} did not send: another core wrote over its clock record (+{RECORD:#x}); core {master} does not \
+                 tell it when to begin"
+            ),
+            _ => format!(
+                "it was not ready to be told the time, or did not go on: core {master} waited for {MASTER_PATIENCE} ticks at most"
+            ),
+        };
+        let tasks = one_shot.on_core(tile).into_iter();
+        let tasks: Vec<String> = tasks
+            .map(|task| format!("`{}`", one_shot.tasks.tasks[task].name))
+            .collect();
+        let incident = Incident {
             crash: None,
             kind: IncidentKind::Stopped,
             at: Some(event.at),
             tile,
             application: format!("core {tile}"),
-            what,
-        })
+            what: format!("{what} (tasks: {})", tasks.join(", ")),
+        };
+        // A record that is written over again and again is told once.
+        let same = |one: &Incident| one.tile == tile && one.what == incident.what;
+        if !all.iter().any(same) {
+            all.push(incident);
+        }
+    }
+    all
+}
+
+/// Why a core keeps its own time.
+fn alone(why: u64, master: u16) -> String {
+    let why = match why {
+        clock_alone::NO_MESSAGE => {
+            format!("core {master} did not tell it the time within {PATIENCE} ticks")
+        }
+        clock_alone::NO_TRUE_MESSAGE => {
+            format!("none of the {MESSAGES} messages that it found is one that core {master} sent")
+        }
+        clock_alone::NO_BEGIN => {
+            format!("core {master} did not tell it when to begin within {PATIENCE} ticks")
+        }
+        _ => format!(
+            "the list of cores before its clock record (+{RECORD:#x}) was written over, so it tells nobody the time"
+        ),
     };
-    seen.markers.iter().filter_map(told).collect()
+    format!("its clock is not synchronised: {why}")
+}
+
+/// What a core found in its record.
+fn written_over(number: u64, master: u16) -> String {
+    let (what, then) = match number {
+        DONE => ("the time at which all begin", "waits for another one"),
+        _ => ("a message with the time", "does not use it"),
+    };
+    format!(
+        "another core wrote over its clock record (+{:#x}): it found {what} that core {master} did not send for its request, and {then}",
+        RECORD + SENT
+    )
 }
 
 #[cfg(test)]

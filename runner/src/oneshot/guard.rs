@@ -5,11 +5,13 @@
 //!
 //! The writer of a channel may read and write the lock, the news or positions, and the holder in the port's record, read the record's state
 //! and address, and write the data. It may not change state and address, which say where the data is: a compromised writer cannot redirect
-//! the owner's port before the owner has initialised it. The writer of a channel with notification may ring. No other core may ring, start
-//! the hart, or read.
+//! the owner's port before the owner has initialised it. The writer of a channel with notification may ring. Where clocks differ, the master
+//! may read what a core asks for, and write the answers; nobody else may, and nobody writes the master's record. No other core may ring,
+//! start the hart, or read.
 
 use super::layout;
 use bulkhead_abi::memory_map::{TILE_DOORBELL, TILE_REGISTERS, TILE_START};
+use bulkhead_abi::one_shot::clock::{READY, RECORD, SENT, SERVED};
 use bulkhead_abi::one_shot::port::{HOLDER, LOCK, STATE};
 use bulkhead_abi::one_shot::table::POINTER;
 use bulkhead_abi::one_shot::{IMAGE_SIZE, PORT_SIZE, PORTS_OFFSET};
@@ -31,6 +33,19 @@ pub fn rules(system: &System, one_shot: &OneShot) -> Vec<(u16, Vec<GuardRule>)> 
 
 fn of_core(system: &System, one_shot: &OneShot, core: u16) -> Vec<GuardRule> {
     let mut rules = Vec::new();
+    if let Some(master) = follows(system, one_shot, core) {
+        let mut rule = |from: u64, to: u64, read: bool, write: bool| {
+            rules.push(GuardRule {
+                tile: master,
+                from: RECORD + from,
+                to: RECORD + to,
+                read,
+                write,
+            });
+        };
+        rule(READY, SENT, true, false);
+        rule(SENT, SERVED, false, true);
+    }
     for (channel, begin, end) in layout::data(system, one_shot, core) {
         let writer = one_shot.core(one_shot.tasks.channels[channel].from);
         if writer == core {
@@ -59,6 +74,12 @@ fn of_core(system: &System, one_shot: &OneShot, core: u16) -> Vec<GuardRule> {
     rules
 }
 
+/// The core whose clock a core with tasks follows.
+fn follows(system: &System, one_shot: &OneShot, core: u16) -> Option<u16> {
+    let master = one_shot.master(&system.platform)?;
+    (core != master && one_shot.cores().contains(&core)).then_some(master)
+}
+
 /// A description of an offset in a core's window, for messages.
 pub fn place(offset: u64) -> String {
     let what = match offset {
@@ -69,6 +90,7 @@ pub fn place(offset: u64) -> String {
             let port = (offset - PORTS_OFFSET) / PORT_SIZE;
             return format!("the record of port {port} (+{offset:#x})");
         }
+        RECORD..POINTER => "the clock record, if clocks differ",
         POINTER..PORTS_OFFSET => "the pointer to the table",
         _ => "the memory",
     };

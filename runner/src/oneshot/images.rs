@@ -30,6 +30,13 @@ pub(super) fn timer(system: &System) -> u64 {
     u64::try_from(timer).unwrap_or(u64::MAX).max(1)
 }
 
+/// What the kernel of an image has besides what all have: kernels that differ in this are different libraries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Kernel {
+    notifies: bool,
+    clocks: bool,
+}
+
 /// What an image consists of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Recipe {
@@ -72,7 +79,7 @@ impl Recipe {
             timer: timer(system),
             notifies: one_shot.notifies(core),
             told: one_shot.told(core),
-            rings: one_shot.rings(core),
+            rings: one_shot.rings(&system.platform, core),
             reads: here.iter().any(|&task| !one_shot.inputs(task).is_empty()),
             synchronised: one_shot.master(&system.platform).is_some(),
             is_host: false,
@@ -92,6 +99,13 @@ impl Recipe {
             reads: false,
             synchronised: false,
             is_host: true,
+        }
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel {
+            notifies: self.notifies,
+            clocks: self.synchronised,
         }
     }
 
@@ -342,13 +356,14 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
     // Two threads of this process would write the same files at the same time.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock();
-    let (with, without): (Vec<Recipe>, Vec<Recipe>) =
-        recipes(systems).into_iter().partition(|one| one.notifies);
+    let mut kinds: BTreeMap<Kernel, Vec<Recipe>> = BTreeMap::new();
+    for recipe in recipes(systems) {
+        kinds.entry(recipe.kernel()).or_default().push(recipe);
+    }
     let name = systems.first().map_or("system", |system| &system.name);
     let mut programs = Vec::new();
-    // A kernel with notification is a different library than one without.
-    for (recipes, notifies) in [(without, false), (with, true)] {
-        let built = build_package(library, name, &recipes, notifies)?;
+    for (kernel, recipes) in kinds {
+        let built = build_package(library, name, &recipes, kernel)?;
         let (mut larger, mut names) = (Vec::new(), Vec::new());
         for (recipe, program) in recipes.iter().zip(&built) {
             if let Some(stack) = recipe.larger_stack(&program.elf)? {
@@ -357,7 +372,7 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
                 larger.push(Recipe { stack, ..recipe });
             }
         }
-        let again = build_package(library, name, &larger, notifies)?;
+        let again = build_package(library, name, &larger, kernel)?;
         let again = names.into_iter().zip(again);
         let again: BTreeMap<String, Vec<u8>> = again.map(|(name, one)| (name, one.elf)).collect();
         programs.extend(built.into_iter().map(|one| match again.get(&one.name) {
@@ -376,8 +391,9 @@ fn build_package(
     library: &Library,
     name: &str,
     recipes: &[Recipe],
-    notifies: bool,
+    kernel: Kernel,
 ) -> Result<Vec<Program>, Error> {
+    let Kernel { notifies, clocks } = kernel;
     if recipes.is_empty() {
         return Ok(Vec::new());
     }
@@ -399,7 +415,7 @@ fn build_package(
         recipe.agrees(&declared)?;
         sources.push(recipe.source(&packages, &declared));
     }
-    let mark = mark(&sources, &packages, &objects, &in_ada, notifies);
+    let mark = mark(&sources, &packages, &objects, &in_ada, kernel);
     let folder = library.generated().join("one-shot").join(&mark);
     // Descriptions in different folders can have the same contents, and then their images have the same name.
     std::fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, error))?;
@@ -417,14 +433,18 @@ fn build_package(
             "\n[[bin]]\nname = \"image-{mark}-{number}\"\npath = \"src/image_{number}.rs\"\ntest = false\n"
         );
     }
-    let kernel = library.kernel_package("software/oneshot");
-    let features = match notifies {
-        true => ", features = [\"notify\"]",
-        false => "",
+    let path = library.kernel_package("software/oneshot");
+    let features = |all: &[(&str, bool)]| {
+        let has: Vec<&str> = all.iter().filter(|one| one.1).map(|one| one.0).collect();
+        match has.is_empty() {
+            true => String::new(),
+            false => format!(", features = {has:?}"),
+        }
     };
+    let of_kernel = features(&[("notify", notifies), ("clocks", clocks)]);
     let _ = write!(
         manifest,
-        "\n[dependencies]\nbulkhead-oneshot = {{ path = {kernel:?}{features} }}\n"
+        "\n[dependencies]\nbulkhead-oneshot = {{ path = {path:?}{of_kernel} }}\n"
     );
     for (krate, package) in packages.values() {
         let _ = writeln!(
@@ -437,7 +457,8 @@ fn build_package(
         let c = library.kernel_package("software/oneshot/c");
         let _ = writeln!(
             manifest,
-            "bulkhead-oneshot-c = {{ path = {c:?}{features} }}"
+            "bulkhead-oneshot-c = {{ path = {c:?}{} }}",
+            features(&[("notify", notifies)])
         );
     }
     if !in_ada.is_empty() {
@@ -550,11 +571,14 @@ fn mark(
     packages: &BTreeMap<String, (String, TaskPackage)>,
     objects: &BTreeMap<(&str, usize), Object>,
     in_ada: &BTreeMap<Vec<&str>, Object>,
-    notifies: bool,
+    kernel: Kernel,
 ) -> String {
     let mut hash = Sha256::new();
-    if notifies {
+    if kernel.notifies {
         hash.update("notify");
+    }
+    if kernel.clocks {
+        hash.update("clocks");
     }
     for source in sources {
         hash.update(source);

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::image::{BootImage, Start, TilePiece};
 use crate::programs::Program;
 use bulkhead_abi::memory_map::MEMORY_BASE;
-use bulkhead_abi::one_shot::clock::{CORES_IN_A_WORD, RECORD, SERVED};
+use bulkhead_abi::one_shot::clock::{CORES_IN_A_WORD, LIST_SHIFT, RECORD, SERVED};
 use bulkhead_abi::one_shot::table::{
     CORE_SHIFT, DATA, INPUTS, NAME, NOTIFY, OUTPUTS, PERIOD, POINTER, PORT_WORDS, PORTS,
     SIZE_SHIFT, SLOTS_SHIFT, TASK_WORDS, TOLD_SHIFT, WAIT_SHIFT,
@@ -75,10 +75,13 @@ pub fn add(
             true => served(system, one_shot, master),
             false => Vec::new(),
         };
-        put(
-            MEMORY_BASE + RECORD + SERVED,
-            (cores.len() as u64).to_le_bytes().to_vec(),
-        );
+        // The kernel's policy has the value of the list: both sides compute it with the same code.
+        let value = match cores.is_empty() {
+            true => 0,
+            false => bulkhead_exec_one_shot::clock::list(cores.iter().copied()) << LIST_SHIFT,
+        };
+        let word = value | cores.len() as u64;
+        put(MEMORY_BASE + RECORD + SERVED, word.to_le_bytes().to_vec());
         for (place, word) in cores.chunks(CORES_IN_A_WORD as usize).enumerate() {
             let bytes = word.iter().flat_map(|core| core.to_le_bytes()).collect();
             put(MEMORY_BASE + RECORD - 8 * (place as u64 + 1), bytes);

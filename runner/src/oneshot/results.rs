@@ -285,7 +285,11 @@ impl Reading<'_> {
         if self.unlike {
             return None;
         }
-        let interrupts = Interrupts::of(self.one_shot, self.one_shot.core(task));
+        let interrupts = Interrupts::of(
+            self.one_shot,
+            &self.system.platform,
+            self.one_shot.core(task),
+        );
         let cycles = cycles + interrupts.operation();
         let core = self.system.platform.tile(self.one_shot.core(task));
         let hertz = core.map_or(1, |tile| tile.pipeline.clock.frequency.0.max(1));

@@ -6,17 +6,18 @@
 //!
 //! When all have their time, the master says when they begin, so no message of the synchronisation is under way while jobs run.
 //!
-//! Nobody waits for ever: a core that no message reaches keeps its own time, and the master gives up on cores that do not start. A record that
-//! anybody writes over can make a core keep a wrong time, like everything that such a core writes to.
+//! Nobody waits for ever: a core that no message reaches keeps its own time, and the master gives up on cores that do not start or do not go on. Every
+//! core of a chip can write into these records. So a core takes only messages whose value follows from its request, the master compares what
+//! a core took with what it sent, and a core keeps its own time unless the master then tells it when all begin. Each of these is told.
 
 use crate::arch::{self, Chip};
 use crate::{console, kernel};
 use bulkhead_abi::one_shot::clock::{
-    BEGIN, CORES_IN_A_WORD, DONE, MASTER_PATIENCE, MESSAGES, NUMBER_BITS, PATIENCE, READY, RECORD,
-    SENT, SERVED, WAY,
+    BEGIN, CORES_IN_A_WORD, DONE, LIST_SHIFT, MASTER_PATIENCE, MESSAGES, NUMBER_BITS, PATIENCE,
+    READY, RECORD, SENT, SERVED, SERVED_MAX, WAY,
 };
-use bulkhead_abi::one_shot::{PORTS_OFFSET, marker};
-use bulkhead_exec_one_shot::clock::Window;
+use bulkhead_abi::one_shot::{PORTS_OFFSET, clock_alone, marker};
+use bulkhead_exec_one_shot::clock::{self, Receipt, Sent, Window};
 use bulkhead_exec_one_shot::port::Memory;
 use bulkhead_hal::{csr, marker::custom};
 
@@ -28,10 +29,12 @@ pub fn synchronise() {
     let own = record(arch::core_number());
     let tick = arch::system().timer;
     let correction = match get(own + SERVED) {
-        0 => follow(own, tick),
-        cores => {
-            lead(own, cores, tick);
-            begin(own, cores, tick);
+        0 => follow(own, tick).unwrap_or_else(|why| {
+            alone(why);
+            0
+        }),
+        list => {
+            lead(own, list, tick);
             0
         }
     };
@@ -63,114 +66,211 @@ fn put(address: u64, word: u64) {
     let Ok(()) = Chip.store_double(address, word);
 }
 
-/// Waits for messages; what to add to the own timer, from the message that says most.
-fn follow(own: u64, tick: u64) -> u64 {
+/// Waits for messages; what to add to the own timer, from the message that says most, or why it is not known ([`clock_alone`]).
+fn follow(own: u64, tick: u64) -> Result<u64, u64> {
     let begin = csr::time();
+    let name = arch::core_number();
     let mut best: Option<Window> = None;
+    let mut receipt = Receipt::default();
     for number in 1..=MESSAGES {
         // Before the message can arrive.
         let mut earliest = csr::time();
-        put(own + READY, number);
+        let request = earliest << NUMBER_BITS | number;
+        put(own + READY, request);
         let (sent, latest) = loop {
             // Before this look: if it finds nothing, the message arrives later.
             let look = csr::time();
             let word = get(own + SENT);
             if word & NUMBER == number {
-                break (word >> NUMBER_BITS, csr::time());
+                break (word, csr::time());
             }
             if look - begin > PATIENCE * tick {
-                return alone();
+                return Err(clock_alone::NO_MESSAGE);
             }
             earliest = look;
         };
-        let way = loop {
+        let (way, check) = loop {
             let word = get(own + WAY);
             if word & NUMBER == number {
-                break word >> NUMBER_BITS;
+                break clock::way_of(word);
             }
             if csr::time() - begin > PATIENCE * tick {
-                return alone();
+                return Err(clock_alone::NO_MESSAGE);
             }
         };
-        let window = Window::of(sent, way, earliest, latest);
+        if check != clock::check(name, request, sent, way) {
+            tell_false(number);
+            continue;
+        }
+        receipt.add(number, check);
+        let window = Window::of(sent >> NUMBER_BITS, way, earliest, latest);
         best = Some(best.map_or(window, |best| best.or(window)));
     }
-    put(own + READY, DONE);
-    let Some(best) = best else { return alone() };
-    custom::<{ marker::CLOCK }>(best.correction());
+    let best = best.ok_or(clock_alone::NO_TRUE_MESSAGE)?;
+    let receipt = receipt.word();
+    put(own + READY, receipt);
+    let correction = best.correction();
+    custom::<{ marker::CLOCK }>(correction);
     custom::<{ marker::CLOCK_ERROR }>(best.error());
+    let mut is_told = false;
     while csr::time() - begin <= PATIENCE * tick {
-        let word = get(own + SENT);
-        if word & NUMBER == DONE {
-            wait(word >> NUMBER_BITS, best.correction());
-            break;
+        let (way, sent) = (get(own + WAY), get(own + SENT));
+        if way & NUMBER != DONE || sent & NUMBER != DONE {
+            continue;
         }
+        let at = sent >> NUMBER_BITS;
+        let soon = at.wrapping_sub(csr::time().wrapping_add(correction)) <= BEGIN * tick;
+        if !soon || clock::way_of(way).1 != clock::check(name, receipt, sent, 0) {
+            if !is_told {
+                tell_false(DONE);
+            }
+            is_told = true;
+            continue;
+        }
+        wait(at, correction);
+        return Ok(correction);
     }
-    best.correction()
+    Err(clock_alone::NO_BEGIN)
+}
+
+/// A message in the own record is not one that the master sent for the request.
+#[cold]
+fn tell_false(number: u64) {
+    custom::<{ marker::CLOCK_FALSE }>(number);
+    console::number(
+        "clock: its record was written over: message number ",
+        number,
+    );
 }
 
 /// Nobody told the time.
-fn alone() -> u64 {
-    custom::<{ marker::CLOCK_ALONE }>(0);
-    console::number(
-        "clock not synchronised: no message of the master in ticks: ",
-        PATIENCE,
-    );
-    0
+#[cold]
+fn alone(why: u64) {
+    custom::<{ marker::CLOCK_ALONE }>(why);
+    console::number("clock not synchronised: reason ", why);
 }
 
-/// Serves the cores of the list, in the order in which they get ready.
-fn lead(own: u64, cores: u64, tick: u64) {
+/// The cores of the master's list, a bit for each.
+#[derive(Clone, Copy, Default)]
+struct Set([u64; (SERVED_MAX as usize + 1) / 64]);
+
+impl Set {
+    fn put(&mut self, index: u64) {
+        if let Some(word) = self.0.get_mut(index as usize / 64) {
+            *word |= 1 << (index % 64);
+        }
+    }
+
+    fn has(&self, index: u64) -> bool {
+        let word = self.0.get(index as usize / 64);
+        word.is_some_and(|word| word >> (index % 64) & 1 == 1)
+    }
+}
+
+/// Serves the cores of the list, in the order in which they get ready, and then tells those that have its time when they begin.
+fn lead(own: u64, list: u64, tick: u64) {
+    let cores = list & ((1 << LIST_SHIFT) - 1);
+    let is_whole = || {
+        let cores = (0..cores).map(|index| served(own, index));
+        clock::list(cores) == list >> LIST_SHIFT
+    };
+    if cores > SERVED_MAX || !is_whole() {
+        return alone(clock_alone::LIST);
+    }
     let begin = csr::time();
+    // Those that have its time, and those on which it gave up.
+    let (mut told, mut over) = (Set::default(), Set::default());
     loop {
         let mut open = 0;
         let last = csr::time() - begin > MASTER_PATIENCE * tick;
         for index in 0..cores {
-            let core = served(own, index);
-            let other = record(core);
-            match get(other + READY) {
-                DONE => continue,
-                1 => serve(other, tick),
-                _ => {}
+            if over.has(index) {
+                continue;
             }
-            open += 1;
-            if last {
-                custom::<{ marker::CLOCK_ABSENT }>(core.into());
-                console::number("clock: not ready for its time: core number ", core.into());
+            let core = served(own, index);
+            let took = match get(record(core) + READY) & NUMBER {
+                1 if !last => serve(core, tick),
+                // It has its time, but not from here.
+                DONE => Some(false),
+                _ => {
+                    open += 1;
+                    if last {
+                        tell_absent(core);
+                    }
+                    continue;
+                }
+            };
+            over.put(index);
+            match took {
+                Some(true) => told.put(index),
+                Some(false) => tell_denied(core),
+                None => tell_absent(core),
             }
         }
         if open == 0 || last {
-            return;
+            break;
         }
     }
-}
-
-/// Tells all cores when they begin, and begins then, too.
-fn begin(own: u64, cores: u64, tick: u64) {
-    let begin = (csr::time() / tick + BEGIN) * tick;
-    for index in 0..cores {
-        put(
-            record(served(own, index)) + SENT,
-            begin << NUMBER_BITS | DONE,
-        );
+    let time = (csr::time() / tick + BEGIN) * tick;
+    for index in (0..cores).filter(|index| told.has(*index)) {
+        tell_begin(served(own, index), time);
     }
-    wait(begin, 0);
+    wait(time, 0);
 }
 
-/// Sends all messages to a core that waits for the first one.
-fn serve(other: u64, tick: u64) {
-    let begin = csr::time();
-    for number in 1..=MESSAGES {
-        while get(other + READY) != number {
-            if csr::time() - begin > tick {
-                return;
+/// A core did not get ready, or did not go on.
+#[cold]
+fn tell_absent(core: u16) {
+    custom::<{ marker::CLOCK_ABSENT }>(core.into());
+    console::number("clock: not ready for its time: core number ", core.into());
+}
+
+/// A core took messages that this core did not send.
+#[cold]
+fn tell_denied(core: u16) {
+    custom::<{ marker::CLOCK_DENIED }>(core.into());
+    console::number("clock: took what was not sent: core number ", core.into());
+}
+
+/// Tells a core that has its time when all begin.
+fn tell_begin(core: u16, time: u64) {
+    let other = record(core);
+    let receipt = get(other + READY);
+    let sent = time << NUMBER_BITS | DONE;
+    put(other + SENT, sent);
+    // The core looks at the other word first.
+    let Ok(()) = Chip.order();
+    if let Some(word) = clock::way_word(DONE, 0, clock::check(core, receipt, sent, 0)) {
+        put(other + WAY, word);
+    }
+}
+
+/// Sends its messages to a core that waits for the first one, and says whether it took these and no others. None: it did not go on.
+fn serve(core: u16, tick: u64) -> Option<bool> {
+    let other = record(core);
+    let mut all = Sent::default();
+    let (mut last, mut since) = (0, csr::time());
+    loop {
+        let request = get(other + READY);
+        let number = request & NUMBER;
+        if number == DONE {
+            return Some(all.agrees(request));
+        }
+        if number <= last || number > MESSAGES {
+            if csr::time() - since > tick {
+                return None;
             }
+            continue;
         }
-        let sent = csr::time();
-        put(other + SENT, sent << NUMBER_BITS | number);
+        since = csr::time();
+        let word = since << NUMBER_BITS | number;
+        put(other + SENT, word);
         // The message has arrived when this is over.
         let Ok(()) = Chip.order();
-        let way = csr::time() - sent;
-        put(other + WAY, way << NUMBER_BITS | number);
+        let way = csr::time() - since;
+        let check = clock::check(core, request, word, way);
+        put(other + WAY, clock::way_word(number, way, check)?);
+        all.add(number, check);
+        last = number;
     }
 }

@@ -66,6 +66,7 @@ extern "C" fn start() -> ! {
 }
 
 /// Ticks are those of another clock from now on: what it shows is this much more than the core's timer, modulo 2^64. Before the first job only.
+#[cfg(feature = "clocks")]
 pub(crate) fn follow_clock(correction: u64) {
     let system = arch::system();
     let tick = csr::time().wrapping_add(correction) / system.timer;
@@ -78,6 +79,20 @@ pub(crate) fn follow_clock(correction: u64) {
         kernel.timer = timer;
     });
     arch::set_timer(timer);
+}
+
+/// What the clock shows that ticks follow, in counts.
+#[cfg(feature = "clocks")]
+pub(crate) fn clock() -> u64 {
+    let tick = arch::system().timer;
+    arch::masked(|| {
+        // The timer's own count at the next tick, and what the clock shows then.
+        let (next, shows) = KERNEL.masked(|kernel| (kernel.timer, kernel.tasks.now() + 1));
+        shows
+            .wrapping_mul(tick)
+            .wrapping_sub(next)
+            .wrapping_add(csr::time())
+    })
 }
 
 /// Runs jobs, for ever. Called on an empty stack.

@@ -30,6 +30,7 @@
 #![warn(missing_docs)]
 
 pub mod arch;
+#[cfg(feature = "clocks")]
 pub mod clock;
 mod configuration;
 pub mod console;

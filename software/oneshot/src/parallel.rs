@@ -3,8 +3,9 @@
 //! Why it exists: some work is longer than its deadline on one core, and a one-shot job cannot suspend itself in the middle. So it polls, in its own memory,
 //! and gives up after the time that the description allows: whatever the others do, a job ends. What it deliberately does not know: what the work is.
 //!
-//! All tasks of a section have one period, and are released in the same ticks of the chip's timer ([`next`]). A section has a tag: the
-//! count of the timer at which it began. A helper takes a slice only if its section began after the helper's own release; the asker takes
+//! All tasks of a section have one period, and are released in the same ticks of the chip's timer ([`next`]), or of the clock that all follow if
+//! cores have timers of their own. A section has a tag: what that clock showed when it began. Each core compares a tag with what its own clock showed at its
+//! release, so both are multiples of the period or later, and an error of clocks makes no slice belong to another section. A helper takes a slice only if its section began after the helper's own release; the asker takes
 //! only results with the section's tag. So no task takes a slice or result of an earlier job, and a helper that was late catches up with
 //! its next job.
 //!
@@ -17,7 +18,9 @@ use crate::task::{Done, Job};
 use crate::time;
 use bulkhead_abi::one_shot::{PORTS, marker, table};
 use bulkhead_exec_one_shot::{port, tagged};
-use bulkhead_hal::{csr, marker::custom};
+#[cfg(not(feature = "clocks"))]
+use bulkhead_hal::csr;
+use bulkhead_hal::marker::custom;
 use core::marker::PhantomData;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -49,9 +52,22 @@ fn patience() -> u64 {
     word(table::PERIOD) >> table::WAIT_SHIFT
 }
 
+/// The clock of all cores, in counts.
+#[cfg(feature = "clocks")]
+fn clock() -> u64 {
+    crate::kernel::clock()
+}
+
+/// The clock of all cores, in counts.
+#[cfg(not(feature = "clocks"))]
+#[inline]
+fn clock() -> u64 {
+    csr::time()
+}
+
 /// When the running task was released, in counts of the timer, if its job began in its period.
 fn released() -> u64 {
-    let now = csr::time();
+    let now = clock();
     now - now % (period() * arch::system().timer).max(1)
 }
 
@@ -112,7 +128,7 @@ impl Open {
         let patience = patience();
         loop {
             // In this order, an item that comes at the last moment is seen.
-            let waited = csr::time() - begin;
+            let waited = clock() - begin;
             if port::has_news(&mut Chip, &self.port)? {
                 custom::<{ marker::TAKE }>(self.name);
                 let taken = tagged::take(&mut Chip, &self.port, caller(), &wants, item);
@@ -183,7 +199,7 @@ impl<S: Words, R: Words, const N: usize> Helpers<S, R, N> {
         }
         Ok(Handing {
             helpers: self,
-            tag: csr::time(),
+            tag: clock(),
             asked: 0,
             is_first,
         })
@@ -277,7 +293,7 @@ impl<S: Words, R: Words> Help<S, R> {
             return Err(Missing::NotAsked);
         };
         let released = released();
-        let tag = open.wait(csr::time(), |one| one >= released, slice.as_mut_bytes())?;
+        let tag = open.wait(clock(), |one| one >= released, slice.as_mut_bytes())?;
         Ok(Answer { help: self, tag })
     }
 }

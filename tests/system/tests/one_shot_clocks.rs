@@ -63,12 +63,7 @@ fn no_error_exceeds_its_bound() {
     let mut random = Random::new(15);
     for round in 0..8 {
         let mut changes = vec!["@duration=12ms".to_owned()];
-        for tile in 0..16 {
-            let offset = random.below(1_000_000_000);
-            let drift = random.below(20_001) as i64 - 10_000;
-            changes.push(format!("platform/tile[{tile}]@clock-offset={offset}ns"));
-            changes.push(format!("platform/tile[{tile}]@clock-drift={drift}ppm"));
-        }
+        changes.extend(chip(random.next(), 10_000));
         let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
         let finished = run("oneshot/clocks".as_ref(), &changes).expect("it runs");
         let all = clocks(&finished.result);
@@ -82,7 +77,109 @@ fn no_error_exceeds_its_bound() {
             assert!(one.end.error <= one.end.bound, "{changes:?} {one:?}");
         }
         assert_eq!(finished.result.variants[0].incidents, [], "{changes:?}");
+        let options = LoadOptions {
+            overrides: changes.iter().map(|one| (*one).to_owned()).collect(),
+            ..LoadOptions::default()
+        };
+        foretold(
+            &load_system("oneshot/clocks", &options).expect("valid"),
+            all,
+        );
     }
+}
+
+/// Changes that give all sixteen cores another timer: offsets up to a second, drifts up to so many parts per million.
+pub fn chip(seed: u64, drift: u64) -> Vec<String> {
+    let mut random = Random::new(seed);
+    let mut changes = Vec::new();
+    for tile in 0..16 {
+        let offset = random.below(1_000_000_000);
+        let drift = random.below(2 * drift + 1) as i64 - drift as i64;
+        changes.push(format!("platform/tile[{tile}]@clock-offset={offset}ns"));
+        changes.push(format!("platform/tile[{tile}]@clock-drift={drift}ppm"));
+    }
+    changes
+}
+
+fn on_chip(system: &str, more: &[&str], seed: u64, drift: u64) -> bulkhead_runner::run::Finished {
+    let mut changes = vec!["@platform=epiphany3-clocks".to_owned()];
+    changes.extend(more.iter().map(|one| (*one).to_owned()));
+    changes.extend(chip(seed, drift));
+    let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
+    run(system.as_ref(), &changes).expect("it runs")
+}
+
+/// Events that doorbells tell, over seven cores whose clocks drift apart by up to twice so much.
+#[test]
+fn told_readers_with_clocks_of_their_own_keep_their_bounds() {
+    for (seed, drift) in [(1, 100), (2, 1000), (3, 1000), (4, 10_000)] {
+        let deadline = ["flow[event]@deadline=25ms"];
+        let finished = on_chip("oneshot/notify", &deadline, seed, drift);
+        let told = &finished.result.variants[1];
+        assert_eq!(told.incidents, [], "{seed}");
+        let flow = &told.flows[0];
+        let bound = flow.bound.as_ref().expect("a bound").ticks;
+        println!(
+            "{drift} ppm: {} events of {} ticks at most, bound {bound}",
+            flow.samples.len(),
+            flow.latency.max
+        );
+        assert_eq!(flow.lost, 0);
+        assert!(flow.samples.len() >= 8 && flow.latency.max <= bound);
+        for request in &told.requests {
+            let bound = request.bound.as_ref().expect("a bound");
+            assert!(request.worst <= bound.ticks, "{seed}: {request:?}");
+        }
+    }
+}
+
+/// Four cores filter what one would, although their clocks drift apart; a slice takes no more than its bound, and no job waits in vain.
+#[test]
+fn a_parallel_section_with_clocks_of_its_own_keeps_its_bounds() {
+    for (seed, drift) in [(1, 100), (2, 1000), (3, 5000)] {
+        let wait = ["task[helper-*]@wait=1600us", "task[filter]@wait=2500us"];
+        let finished = on_chip("oneshot/parallel", &wait, seed, drift);
+        let variant = &finished.result.variants[0];
+        assert_eq!(variant.incidents, [], "{seed}");
+        let blocks = crate::one_shot_parallel::right(&finished);
+        assert!(blocks.len() >= 8, "{blocks:?}");
+        for request in &variant.requests {
+            let bound = request.bound.as_ref().expect("a bound");
+            assert!(request.worst <= bound.ticks, "{seed}: {request:?}");
+        }
+        let handed = variant
+            .requests
+            .iter()
+            .filter(|one| one.kind == "handed over");
+        for one in handed {
+            println!(
+                "{drift} ppm: {} {}: {} of {:?}",
+                one.application,
+                one.to,
+                one.worst,
+                one.bound.as_ref().map(|b| b.ticks)
+            );
+        }
+    }
+}
+
+/// What `check` says before a run is at least what kernels say in it: on random chips, and up to 62 hops away (see `far_corners_follow_one_clock`).
+fn foretold(system: &System, all: &[ClockResult]) {
+    let one_shot = system.one_shot.as_ref().expect("it is one");
+    let bounds = bulkhead_analysis::one_shot_clocks::clock_bounds(one_shot, &system.platform);
+    let ticks = |time: bulkhead_model::units::Time| {
+        let per_second = u128::from(system.platform.ticks_per_second());
+        (u128::from(time.0) * per_second).div_ceil(1_000_000_000_000) as u64
+    };
+    let (mut least, mut most) = (u64::MAX, 0);
+    for one in all {
+        let bound = bounds.iter().find(|bound| bound.core == one.core);
+        let bound = bound.expect("it follows another core");
+        assert!(one.end.bound <= ticks(bound.end), "{one:?} {bound:?}");
+        let share = one.end.bound * 100 / ticks(bound.end);
+        (least, most) = (least.min(share), most.max(share));
+    }
+    println!("the kernel's bound at the end, of the one before the run: {least} to {most} %");
 }
 
 /// A mesh of 32 by 32: the corners, and the core next to the master, up to 62 hops away.
@@ -138,6 +235,8 @@ fn far_corners_follow_one_clock() {
         println!("core {}: {:?}", one.core, one.synchronised);
     }
     assert_eq!(all.len(), corners.len() - 1);
+    let system = load_system(folder.path().join("system.xml"), &LoadOptions::default());
+    foretold(&system.expect("valid"), all);
     holds(&finished.result);
 }
 

@@ -1,6 +1,6 @@
 //! Tasks that messages release: bounds, a core that rings for ever, queues.
 
-use crate::one_shot_systems::{described, draw, holds, run};
+use crate::one_shot_systems::{described, draw, folder_with, holds, run};
 use bulkhead_analysis::one_shot::Interrupts;
 use bulkhead_report::result::{RequestResult, VariantResult};
 use std::fmt::Write;
@@ -154,11 +154,24 @@ fn a_task_in_c_is_told() {
 /// Chains of released and polling tasks over cores drawn at random, next to other work: measurements are within their bounds.
 #[test]
 fn systems_with_notification_drawn_at_random_keep_their_bounds() {
+    keep_their_bounds("epiphany3", |_| Vec::new());
+}
+
+/// The same on chips whose cores have timers of their own: offsets up to a second, drifts up to a thousandth, ten times those of a poor quartz crystal.
+#[test]
+fn systems_with_notification_keep_their_bounds_with_clocks_of_their_own() {
+    keep_their_bounds("epiphany3-clocks", |seed| {
+        crate::one_shot_clocks::chip(seed, 1000)
+    });
+}
+
+/// Systems drawn at random on a platform that these changes make of another one.
+fn keep_their_bounds(platform: &str, changes: impl Fn(u64) -> Vec<String>) {
     let mut judged = [0, 0];
     for seed in 11..=22 {
         let mut state = seed;
         let mut text = format!(
-            r#"<system name="told-{seed}" paradigm="one-shot" platform="epiphany3" duration="120ms">"#
+            r#"<system name="told-{seed}" paradigm="one-shot" platform="{platform}" duration="120ms">"#
         );
         let (mut tasks, mut channels) = (Vec::new(), String::new());
         for chain in 0..3 {
@@ -210,7 +223,10 @@ fn systems_with_notification_drawn_at_random_keep_their_bounds() {
                 priorities[core as usize]
             );
         }
-        let finished = described("told", &(text + &channels + "</system>")).expect("it runs");
+        let folder = folder_with(&[("told.xml", &(text + &channels + "</system>"))]);
+        let changes = changes(seed);
+        let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
+        let finished = run(&folder.path().join("told.xml"), &changes).expect("it runs");
         let variant = &finished.result.variants[0];
         assert_eq!(variant.incidents, [], "{seed}");
         // Not all of these systems keep their deadlines by their bounds, and a request without a bound cannot exceed one.
@@ -231,7 +247,7 @@ fn systems_with_notification_drawn_at_random_keep_their_bounds() {
             judged[usize::from(bound.is_some())] += 1;
         }
     }
-    println!("without and with a bound: {judged:?}");
+    println!("{platform}, without and with a bound: {judged:?}");
     assert!(judged[1] > 8 * judged[0]);
 }
 
@@ -270,7 +286,7 @@ fn interrupts_take_no_longer_than_the_analysis_says() {
             bulkhead_model::load_system_text("w", &text_of(polite, true), &Default::default());
         let system = system.expect("valid");
         let one_shot = system.one_shot.as_ref().expect("it is one");
-        let bound = Interrupts::of(one_shot, 6);
+        let bound = Interrupts::of(one_shot, &system.platform, 6);
         let quiet = longest(&text_of(polite, false));
         let told = longest(&text_of(polite, true));
         let attacked = longest(&text_of(hostile, true));

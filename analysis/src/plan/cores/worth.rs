@@ -13,7 +13,7 @@ use crate::plan::{Constraint, Kind};
 use bulkhead_abi::one_shot::{IMAGE_SIZE, PORT_SIZE};
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::OneShot;
-use bulkhead_model::system::oneshot::{PORTS, RULES, TASKS};
+use bulkhead_model::system::oneshot::{CLOCK_RULES, PORTS, RULES, TASKS};
 use bulkhead_model::tasks::{ChannelKind, TaskFlow};
 use std::collections::BTreeMap;
 
@@ -24,6 +24,8 @@ const KERNEL: u64 = 6 << 10;
 const TASK: u64 = 1 << 10;
 /// Bytes of the table for a task and for an end of a channel, and the pointer to it.
 const TABLE: [u64; 3] = [32, 16, 8];
+/// Bytes of the record of a core's clock, where clocks differ.
+const CLOCK: u64 = 32;
 
 /// The worth of a placement; the smallest is the best.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,6 +127,7 @@ impl<'a> Case<'a> {
         let mut part = OneShot {
             programs: kept.iter().map(|&t| all.programs[t].clone()).collect(),
             host: all.host,
+            duration: all.duration,
             tasks: bulkhead_model::TaskSystem::new(
                 all.tasks.name.clone(),
                 all.tasks.processors,
@@ -262,8 +265,15 @@ impl<'a> Case<'a> {
                 owner.rules += RULES + usize::from(channel.notify);
             }
         }
+        let master = part.master(self.platform);
         for (&number, core) in &cores {
             let tile = self.platform.tile(number);
+            let (rules, clock) = match master {
+                None => (0, 0),
+                Some(master) if master == number => (0, CLOCK + cores.len() as u64 * 2),
+                Some(_) => (CLOCK_RULES, CLOCK),
+            };
+            let rules = core.rules + rules;
             let guard = tile
                 .and_then(|tile| tile.local_memory.as_ref())
                 .map_or(0, |memory| memory.guard as usize);
@@ -273,12 +283,12 @@ impl<'a> Case<'a> {
             if core.ports > PORTS {
                 broken.push(Limit::Ports(number, core.ports));
             }
-            if guard > 0 && core.rules > guard {
-                broken.push(Limit::Rules(number, core.rules, guard));
+            if guard > 0 && rules > guard {
+                broken.push(Limit::Rules(number, rules, guard));
             }
             let bytes = core
                 .bytes
-                .saturating_add(core.stack + KERNEL + TABLE[2] + PORTS as u64 * PORT_SIZE);
+                .saturating_add(clock + core.stack + KERNEL + TABLE[2] + PORTS as u64 * PORT_SIZE);
             if bytes > IMAGE_SIZE {
                 broken.push(Limit::Bytes(number, bytes));
             }

@@ -2,12 +2,12 @@
 //!
 //! Why it exists and what it does not know: see the parent module. Rules for every task system are checked there.
 
-use super::{HOSTED, OneShot, PORTS, RULES, SLOTS, TASKS, TICK};
+use super::{CLOCK_RULES, HOSTED, OneShot, PORTS, RULES, SLOTS, TASKS, TICK};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::platform::{Platform, PlatformKind};
 use crate::programs::Programs;
-use crate::tasks::{ChannelKind, Parallel};
+use crate::tasks::ChannelKind;
 use crate::text::suggestion;
 use crate::tree::Element;
 use crate::units::Time;
@@ -394,13 +394,27 @@ pub(super) fn guards(
     root: &Node,
     errors: &mut Vec<Diagnostic>,
 ) {
+    let room = |core: u16| {
+        let tile = platform.tile(core);
+        let memory = tile.and_then(|tile| tile.local_memory.as_ref());
+        memory.map_or(0, |memory| memory.guard as usize)
+    };
     let mut needed: BTreeMap<u16, usize> = BTreeMap::new();
+    for core in system.cores() {
+        if system.follows(platform, core) {
+            needed.insert(core, CLOCK_RULES);
+        }
+        if (1..CLOCK_RULES).contains(&room(core)) && needed.contains_key(&core) {
+            errors.push(wrong(
+                format!("the guard of core {core} has 1 rule, and the messages of its clock need {CLOCK_RULES}"),
+                root.place("platform"),
+                "write guard=\"...\" of the platform's local memory, or remove clock-offset and clock-drift of the tiles",
+            ));
+        }
+    }
     for (channel, node) in system.tasks.channels.iter().zip(root.all("channel")) {
         let (from, to) = (system.core(channel.from), system.core(channel.to));
-        let memory = platform
-            .tile(to)
-            .and_then(|tile| tile.local_memory.as_ref());
-        let room = memory.map_or(0, |memory| memory.guard as usize);
+        let room = room(to);
         if room == 0 || from == to {
             continue;
         }
@@ -413,52 +427,8 @@ pub(super) fn guards(
                     "the guard of core {to} has {room} rules, and its channels from other cores need more"
                 ),
                 node.place("to"),
-                format!("a channel needs {RULES}, and one more with notification: move a task, or write guard=\"...\" of the platform's local memory"),
+                format!("a channel needs {RULES}, and one more with notification; a clock of its own needs {CLOCK_RULES}: move a task, or write guard=\"...\" of the platform's local memory"),
             ));
         }
-    }
-}
-
-/// Notification and parallel sections compare ticks of two cores, and their bounds know no error of clocks; a guard admits no message of the
-/// master.
-pub(super) fn clocks(
-    system: &OneShot,
-    platform: &Platform,
-    root: &Node,
-    errors: &mut Vec<Diagnostic>,
-) {
-    let Some(master) = system.master(platform) else {
-        return;
-    };
-    let own = |core: u16| {
-        let tile = platform.tile(core);
-        tile.is_some_and(crate::platform::Tile::has_own_clock)
-    };
-    let which = system.cores().into_iter().find(|core| own(*core));
-    let which = which.unwrap_or(master);
-    for (channel, node) in system.tasks.channels.iter().zip(root.all("channel")) {
-        let (what, place) = match (channel.notify, channel.parallel) {
-            (true, _) => ("notification", "notify"),
-            (_, Some(Parallel::Result)) => ("a parallel section", "answers"),
-            _ => continue,
-        };
-        errors.push(wrong(
-            format!("{what} where core {which} has a clock of its own: its bounds need one timer for all cores"),
-            node.place(place),
-            "poll the channel instead, or remove clock-offset and clock-drift of the platform's tiles",
-        ));
-    }
-    let guarded = system.cores().into_iter().find(|core| {
-        let memory = platform
-            .tile(*core)
-            .and_then(|tile| tile.local_memory.as_ref());
-        *core != master && memory.is_some_and(|memory| memory.guard > 0)
-    });
-    if let Some(core) = guarded {
-        errors.push(wrong(
-            format!("core {core} has a guard, and core {which} a clock of its own: the guard keeps the time of core {master} out"),
-            root.place("platform"),
-            "remove guard=\"...\" of the local memory, or clock-offset and clock-drift of the tiles",
-        ));
     }
 }

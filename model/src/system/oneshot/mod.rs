@@ -28,6 +28,8 @@ pub const PORTS: usize = 16;
 /// Rules that the guard of a reader's core needs for a channel from another core: three for the parts of the record, one for the data. One with
 /// notification needs one more, for the doorbell.
 pub const RULES: usize = 4;
+/// Rules that the guard of a core needs if the core follows the clock of another one: what it asks for, and the answers.
+pub const CLOCK_RULES: usize = 2;
 /// Maximum cores that a host core starts (`bulkhead_abi::one_shot::host::CORES_MAX`).
 pub const HOSTED: usize = 1024;
 /// Maximum places of a queue (`bulkhead_abi::one_shot::port::SLOTS_MAX`).
@@ -42,6 +44,9 @@ const RINGS: u64 = 2;
 /// Additional rings if the writer is itself released by messages: one job may be released late in its tick, and the following job early in
 /// the next one.
 const RINGS_TOLD: u64 = 1;
+/// Additional rings if writer and reader have clocks of their own: a tick of the reader does not begin with one of the writer, so the last ring of one period,
+/// that of the next one, and the first of the third may fall within it.
+const RINGS_CLOCKS: u64 = 1;
 
 /// What runs on a mesh.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -53,6 +58,9 @@ pub struct OneShot {
     /// The tile whose core loads and starts the others, and shows their consoles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<u16>,
+    /// How long the system runs: bounds that contain what clocks drift apart hold until then.
+    #[serde(skip)]
+    pub duration: Time,
 }
 
 /// What a task runs.
@@ -96,6 +104,11 @@ impl OneShot {
         };
         let first = cores.first().copied();
         first.filter(|_| cores.len() > 1 && cores.iter().any(own))
+    }
+
+    /// Whether a core with tasks follows the clock of another one.
+    pub fn follows(&self, platform: &Platform, core: u16) -> bool {
+        self.master(platform).is_some_and(|master| master != core) && self.cores().contains(&core)
     }
 
     /// The domains of the tasks, each with its cores, in file order; tasks without a domain belong to that of `system`.
@@ -146,13 +159,14 @@ impl OneShot {
     }
 
     /// Rings of its doorbell that a core accepts per tick; after them it accepts none until the next tick.
-    pub fn rings(&self, core: u16) -> u64 {
+    pub fn rings(&self, platform: &Platform, core: u16) -> u64 {
         let tasks = &self.tasks;
         let here =
             |channel: &&crate::tasks::Channel| channel.notify && self.core(channel.to) == core;
-        let of_writer = |channel: &crate::tasks::Channel| match tasks.told_by(channel.from) {
-            Some(_) => RINGS + RINGS_TOLD,
-            None => RINGS,
+        let of_writer = |channel: &crate::tasks::Channel| {
+            let apart = self.core(channel.from) != core && self.master(platform).is_some();
+            let told = tasks.told_by(channel.from).is_some();
+            RINGS + u64::from(told) * RINGS_TOLD + u64::from(apart) * RINGS_CLOCKS
         };
         tasks.channels.iter().filter(here).map(of_writer).sum()
     }

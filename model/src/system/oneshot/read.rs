@@ -36,6 +36,7 @@ pub(crate) fn read(
         programs: nodes.iter().map(|node| program(node)).collect(),
         tasks,
         host: node.maybe_integer("host").map(|tile| tile as u16),
+        duration: node.time("duration"),
     };
     check::check(&one_shot, node, errors);
     check::host(&one_shot, &platform, (node, open), errors);
@@ -43,7 +44,6 @@ pub(crate) fn read(
         check::ports(&one_shot, node, errors);
         check::domains(&one_shot, node, errors);
         check::guards(&one_shot, &platform, node, errors);
-        check::clocks(&one_shot, &platform, node, errors);
     }
     if errors.len() > before {
         return None;

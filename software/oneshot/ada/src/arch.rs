@@ -14,35 +14,50 @@ use core::ffi::c_void;
 /// What is kept of a task.
 #[repr(C)]
 pub struct Record {
-    /// Where its next job continues; null until the declaration of the task is elaborated.
-    at: UnsafeCell<u64>,
-    /// The stack pointer there: the end of the stack less the frame of the task's body.
-    stack: UnsafeCell<u64>,
-    /// The argument of the body: the address of the task's discriminants.
-    argument: Cell<u64>,
-    body: unsafe extern "C" fn(*mut c_void),
-    /// The priority in the source; -1 if it gives none.
-    priority: Cell<i32>,
-    /// Where its frame is kept while it waits, the most bytes of the frame, and the bytes kept now; unused for a task whose frame is not
-    /// needed.
-    kept: *mut u64,
-    capacity: u64,
-    length: UnsafeCell<u64>,
-    /// What it waits for at an entry.
-    entry: SuspensionObject,
+    /// Where its next job continues: at first the procedure of its body, by which a declaration finds it.
+    at: Cell<unsafe extern "C" fn(*mut c_void)>,
+    /// Where its frame is kept while it waits; null for a task whose frame is not needed.
+    kept: *mut Frame,
     /// For a task that waits for its next release.
     releases: UnsafeCell<Releases>,
+    /// The stack pointer where its next job continues: the end of the stack less the frame of the task's body. While units are elaborated: 0 until
+    /// the task's declaration is, and then its priority and [`DECLARED`].
+    stack: Cell<u64>,
+    /// The argument of the body: the address of the task's discriminants. Addresses of an image are below 4 GiB (`bulkhead-oneshot.x`).
+    argument: Cell<u32>,
+    /// What it waits for at an entry.
+    entry: SuspensionObject,
 }
+
+/// Greater than minus the least priority of a source, -1, which says that it gives none.
+const DECLARED: i32 = 2;
 
 const AT: usize = core::mem::offset_of!(Record, at);
 const STACK: usize = core::mem::offset_of!(Record, stack);
 const KEPT: usize = core::mem::offset_of!(Record, kept);
-const CAPACITY: usize = core::mem::offset_of!(Record, capacity);
-const LENGTH: usize = core::mem::offset_of!(Record, length);
+
+/// What is kept of a frame: before its words.
+#[repr(C)]
+struct Frame {
+    /// Bytes kept now.
+    length: u64,
+    /// The most bytes.
+    capacity: u64,
+}
+
+const LENGTH: usize = core::mem::offset_of!(Frame, length);
+const CAPACITY: usize = core::mem::offset_of!(Frame, capacity);
+const WORDS: usize = size_of::<Frame>();
 
 /// Room for the frame of a task that calls entries with parameters: they are in it.
 #[doc(hidden)]
-pub struct Kept<const WORDS: usize>(UnsafeCell<[u64; WORDS]>);
+pub struct Kept<const WORDS: usize>(UnsafeCell<Room<WORDS>>);
+
+#[repr(C)]
+struct Room<const WORDS: usize> {
+    frame: Frame,
+    words: [u64; WORDS],
+}
 
 // SAFETY: one hart; it is used where jobs begin and end, and with interrupts masked.
 unsafe impl<const WORDS: usize> Sync for Kept<WORDS> {}
@@ -56,11 +71,18 @@ impl<const WORDS: usize> Default for Kept<WORDS> {
 impl<const WORDS: usize> Kept<WORDS> {
     /// With this many words of 8 bytes.
     pub const fn new() -> Self {
-        Self(UnsafeCell::new([0; WORDS]))
+        let frame = Frame {
+            length: 0,
+            capacity: 8 * WORDS as u64,
+        };
+        Self(UnsafeCell::new(Room {
+            frame,
+            words: [0; WORDS],
+        }))
     }
 }
 
-// SAFETY: one hart; the first two words are written where a job ends and read where one begins, the others where declarations are
+// SAFETY: one hart; where a task continues is written where a job ends and read where one begins, the rest where declarations are
 // elaborated.
 unsafe impl Sync for Record {}
 
@@ -78,16 +100,15 @@ impl Record {
         kept: &'static Kept<WORDS>,
     ) -> Self {
         Self {
-            at: UnsafeCell::new(0),
-            stack: UnsafeCell::new(0),
-            argument: Cell::new(0),
-            body,
-            priority: Cell::new(-1),
-            kept: kept.0.get().cast(),
-            capacity: 8 * WORDS as u64,
-            length: UnsafeCell::new(0),
-            entry: SuspensionObject::new(),
+            at: Cell::new(body),
+            kept: match WORDS {
+                0 => core::ptr::null_mut(),
+                _ => kept.0.get().cast(),
+            },
             releases: UnsafeCell::new(Releases::new()),
+            argument: Cell::new(0),
+            stack: Cell::new(0),
+            entry: SuspensionObject::new(),
         }
     }
 }
@@ -162,18 +183,23 @@ pub fn elaborate(tasks: &'static [Record]) {
     bulkhead_ada_elaborate();
     let mut last = i32::MAX;
     for task in tasks {
-        // SAFETY: no job runs.
-        if unsafe { *task.at.get() } == 0 {
+        let declared = task.stack.get() as i32;
+        if declared == 0 {
             stop("a task in Ada of the description is not declared where its file is elaborated");
         }
-        let priority = task.priority.get();
+        let priority = declared - DECLARED;
         if priority >= 0 {
             if priority > last {
                 stop("priorities of tasks in Ada are in another order than in the description");
             }
             last = priority;
         }
+        task.stack.set((&raw const __stack_top).addr() as u64);
     }
+}
+
+unsafe extern "C" {
+    static __stack_top: u8;
 }
 
 /// A declaration of a task is elaborated. Tasks that this image does not run are declared, too.
@@ -183,18 +209,10 @@ extern "C" fn bulkhead_ada_create(
     argument: u64,
     priority: i32,
 ) {
-    unsafe extern "C" {
-        static __stack_top: u8;
-    }
     for task in ALL.0.get() {
-        // SAFETY: no job runs.
-        let at = unsafe { &mut *task.at.get() };
-        if task.body as usize == body as usize && *at == 0 {
-            *at = body as usize as u64;
-            // SAFETY: as above.
-            unsafe { *task.stack.get() = &raw const __stack_top as u64 };
-            task.argument.set(argument);
-            task.priority.set(priority);
+        if task.at.get() as usize == body as usize && task.stack.get() == 0 {
+            task.argument.set(argument as u32);
+            task.stack.set((priority + DECLARED) as u64);
             return;
         }
     }
@@ -219,10 +237,12 @@ pub(crate) fn resume(record: &'static Record) -> ! {
     unsafe {
         asm!(
             "ld sp, {STACK}(t0)",
-            "ld t1, {LENGTH}(t0)",
-            "beqz t1, 3f",
-            "sd zero, {LENGTH}(t0)",
             "ld t2, {KEPT}(t0)",
+            "beqz t2, 3f",
+            "ld t1, {LENGTH}(t2)",
+            "beqz t1, 3f",
+            "sd zero, {LENGTH}(t2)",
+            "addi t2, t2, {WORDS}",
             "add t1, t1, sp",
             "mv t3, sp",
             "2:",
@@ -236,10 +256,11 @@ pub(crate) fn resume(record: &'static Record) -> ! {
             "jr t0",
             STACK = const STACK,
             LENGTH = const LENGTH,
+            WORDS = const WORDS,
             KEPT = const KEPT,
             AT = const AT,
             in("t0") record,
-            in("a0") record.argument.get(),
+            in("a0") u64::from(record.argument.get()),
             options(noreturn)
         )
     }
@@ -256,7 +277,7 @@ macro_rules! ends {
             "    ld t1, bulkhead_ada_current",
             "    sd ra, {AT}(t1)",
             "    sd sp, {STACK}(t1)",
-            "    ld t2, {CAPACITY}(t1)",
+            "    ld t2, {KEPT}(t1)",
             "    bnez t2, 2f",
             "    la sp, __stack_top",
             "    j {then}",
@@ -266,21 +287,22 @@ macro_rules! ends {
             then = sym $then,
             AT = const AT,
             STACK = const STACK,
-            CAPACITY = const CAPACITY,
+            KEPT = const KEPT,
         );
     };
 }
 
-// Keeps the frame of the record in t1, whose room in bytes is in t2; returns to t0. The argument in a0 does not change.
+// Keeps the frame of the running task where t2 says; returns to t0. The argument in a0 does not change.
 global_asm!(
     ".section .text.bulkhead_ada_keep, \"ax\"",
     ".globl bulkhead_ada_keep",
     "bulkhead_ada_keep:",
     "    la t3, __stack_top",
     "    sub t4, t3, sp",
-    "    bltu t2, t4, 3f",
-    "    sd t4, {LENGTH}(t1)",
-    "    ld t5, {KEPT}(t1)",
+    "    ld t5, {CAPACITY}(t2)",
+    "    bltu t5, t4, 3f",
+    "    sd t4, {LENGTH}(t2)",
+    "    addi t5, t2, {WORDS}",
     "    mv t6, sp",
     "2:  ld t2, 0(t6)",
     "    sd t2, 0(t5)",
@@ -291,7 +313,8 @@ global_asm!(
     "3:  la sp, __stack_top",
     "    j {too_large}",
     LENGTH = const LENGTH,
-    KEPT = const KEPT,
+    CAPACITY = const CAPACITY,
+    WORDS = const WORDS,
     too_large = sym too_large,
 );
 
@@ -330,7 +353,8 @@ global_asm!(
     "bulkhead_ada_exchange:",
     "    ld t1, {STACK}(a0)",
     "    ld t2, {KEPT}(a0)",
-    "    ld t3, {LENGTH}(a0)",
+    "    ld t3, {LENGTH}(t2)",
+    "    addi t2, t2, {WORDS}",
     "    add t3, t3, t1",
     "3:  bgeu t1, t3, 4f",
     "    ld t4, 0(t1)",
@@ -344,6 +368,7 @@ global_asm!(
     STACK = const STACK,
     KEPT = const KEPT,
     LENGTH = const LENGTH,
+    WORDS = const WORDS,
 );
 
 ends!("bulkhead_ada_delay_until", delay_until);

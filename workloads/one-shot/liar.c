@@ -1,0 +1,104 @@
+/*
+ * Tasks that write over the clock records of other cores while those wait for the time.
+ *
+ * Why they exist: every core of such a chip can do this, so the kernel must tell it. What they deliberately do not know: whether anybody notices.
+ * Their jobs never end. Each does its deed to the cores 1 and 5 of the mesh's first rows, whose windows are at fixed addresses.
+ */
+#include "bulkhead_oneshot.h"
+
+/* The words of a record: what the core asks for, the time, and the way of the message. */
+struct record {
+    volatile uint64_t ready, sent, way;
+};
+
+/* Windows of cores by row and column, 1 MiB each from 4 GiB on; the record is 40 bytes below the port records. */
+#define RECORD(core) ((struct record *)(0x100000000u + ((uint64_t)(core) << 20) + 0x7E00 - 40))
+
+/* The cores 1 and 5 as rows and columns. */
+static const uint64_t victims[] = {0x001, 0x041};
+
+enum { MESSAGES = 4, DONE = 5, NUMBER = 15, LATE = 1 << 20 };
+
+static uint64_t fold(uint64_t so_far, uint64_t word)
+{
+    uint64_t mixed = (so_far ^ word) * 0x9E3779B97F4A7C15u;
+    return mixed ^ (mixed >> 32);
+}
+
+/* The value of a message, as the kernel computes it. */
+static uint64_t check(uint64_t core, uint64_t request, uint64_t sent, uint64_t way)
+{
+    return fold(fold(fold(fold(1, core), request), sent), way) >> 36;
+}
+
+struct liar { uint64_t rounds; };
+
+/* Writes a time without looking at what was asked for. */
+static bh_done blind(struct liar *self, bh_job job)
+{
+    for (;; self->rounds++)
+        for (int victim = 0; victim < 2; victim++) {
+            struct record *record = RECORD(victims[victim]);
+            uint64_t number = 1 + self->rounds % MESSAGES;
+            record->sent = (uint64_t)LATE << 4 | number;
+            record->way = 1 << 4 | number;
+        }
+    return bh_end(job);
+}
+
+/* Reads what was asked for, and answers before the master can: a time that is wrong by LATE counts, with the right value. */
+static bh_done answers(struct liar *self, bh_job job)
+{
+    for (;; self->rounds++)
+        for (int victim = 0; victim < 2; victim++) {
+            struct record *record = RECORD(victims[victim]);
+            uint64_t request = record->ready, number = request & NUMBER;
+            if (number < 1 || number > MESSAGES)
+                continue;
+            uint64_t sent = ((request >> 4) + LATE) << 4 | number;
+            record->sent = sent;
+            record->way = check(victims[victim], request, sent, 1) << 36 | 1 << 4 | number;
+        }
+    return bh_end(job);
+}
+
+/* Says that all begin at a time that never comes, with the right value. */
+static bh_done never(struct liar *self, bh_job job)
+{
+    for (;; self->rounds++)
+        for (int victim = 0; victim < 2; victim++) {
+            struct record *record = RECORD(victims[victim]);
+            uint64_t receipt = record->ready, sent = ~(uint64_t)0 << 4 | DONE;
+            if ((receipt & NUMBER) != DONE)
+                continue;
+            record->sent = sent;
+            record->way = check(victims[victim], receipt, sent, 0) << 36 | DONE;
+        }
+    return bh_end(job);
+}
+
+/* Says in the names of the victims that they have their time. */
+static bh_done content(struct liar *self, bh_job job)
+{
+    for (;; self->rounds++)
+        for (int victim = 0; victim < 2; victim++)
+            RECORD(victims[victim])->ready = self->rounds << 8 | 15 << 4 | DONE;
+    return bh_end(job);
+}
+
+/* Leaves nothing in the records. */
+static bh_done blank(struct liar *self, bh_job job)
+{
+    for (;; self->rounds++)
+        for (int victim = 0; victim < 2; victim++) {
+            struct record *record = RECORD(victims[victim]);
+            record->ready = record->sent = record->way = 0;
+        }
+    return bh_end(job);
+}
+
+BH_TASK(blind, struct liar, blind, {0})
+BH_TASK(answers, struct liar, answers, {0})
+BH_TASK(never, struct liar, never, {0})
+BH_TASK(content, struct liar, content, {0})
+BH_TASK(blank, struct liar, blank, {0})
