@@ -12,6 +12,7 @@ pub mod accelerator;
 pub mod bare;
 pub mod boot;
 mod calls;
+pub mod cbqri;
 pub mod dma;
 pub mod dtu;
 pub mod environment;

@@ -27,6 +27,10 @@ pub const LOCKDOWN_BASE: u64 = 0x0201_0000;
 pub const LOCKDOWN_FIRST: u64 = 0x900;
 /// Size of the lockdown registers' window in bytes: a page.
 pub const LOCKDOWN_SIZE: u64 = 0x1000;
+/// Registers of a cluster's capacity controller ([`crate::cbqri`]), in clusters that have one instead of lockdown registers.
+pub const CAPACITY_BASE: u64 = 0x0202_0000;
+/// Size of the controller's window in bytes: a page.
+pub const CAPACITY_SIZE: u64 = 0x1000;
 /// Registers of the DMA engines beside the tiles of a bare chip, in the order of their numbers: a page each, with the channels where
 /// [`crate::dma`] has them in a page. They are across the network.
 pub const DMA_BASE: u64 = 0x0280_0000;

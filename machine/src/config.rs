@@ -23,7 +23,7 @@ use bulkhead_abi::memory_map::{
 };
 use thiserror::Error;
 
-pub use cluster::{ClusterConfig, CoreConfig};
+pub use cluster::{CapacityConfig, ClusterConfig, CoreConfig};
 pub use dma::{DmaConfig, EngineConfig};
 pub use memory_map::MemoryMap;
 pub use prefetcher::{PrefetcherConfig, PrefetcherKind};

@@ -120,6 +120,8 @@ struct Local {
     homes: Homes,
     /// The DMA engines of the chip.
     engines: EngineMap,
+    /// Where memories are, on a chip without units.
+    map: MemoryMap,
     epoch: u32,
     /// Nothing caused by this tile since the window of time began can come back before this tick.
     limit: Tick,
@@ -250,6 +252,9 @@ impl Tile {
         });
         let sets = (l1d.size / (l1d.ways as u64 * l1d.line as u64)) as u32;
         hart.set_data_sets(sets);
+        if unit.is_none() {
+            hart.set_memory_types();
+        }
         Some(Self {
             hart,
             accelerator: config
@@ -267,6 +272,7 @@ impl Tile {
                 windows,
                 homes,
                 engines: EngineMap::new(platform),
+                map: MemoryMap::new(platform),
                 epoch: 0,
                 limit: Tick::MAX,
                 hart_lookahead: miss_lookahead(config).min(command_lookahead(config)),

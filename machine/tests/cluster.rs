@@ -100,17 +100,6 @@ fn without_a_hold_no_conditional_store_of_many_harts_succeeds() {
     assert_eq!((end, word(&machine, data(0))), (Outcome::Limit, 0));
 }
 
-/// Every recorded wait appears in the account of a request, and vice versa.
-fn waits_are_booked(machine: &Machine) {
-    let ledger = machine.ledger();
-    for (owner, booked) in ledger.totals() {
-        let latencies = ledger.latencies();
-        let own = latencies.iter().filter(|l| l.owner == owner);
-        let waited: Tick = own.map(|l| l.waited).sum();
-        assert_eq!(booked, waited, "{owner:?}: {:?}", ledger.bookings());
-    }
-}
-
 #[test]
 fn a_message_comes_with_what_was_stored_before_it() {
     let rounds = 100;
@@ -234,26 +223,10 @@ fn contending(harts: u16) -> Vec<Program> {
     (0..harts).map(program).collect()
 }
 
-fn in_pieces(machine: &mut Machine, until: Tick) {
-    let mut length = 1;
-    while machine.now() < until {
-        length = length * 5 % 97;
-        let ticks = (machine.now() + length).min(until);
-        assert_eq!(machine.run(RunLimit { ticks }, None), Outcome::Limit);
-    }
-}
-
 #[test]
 fn the_length_of_a_window_changes_nothing() {
     for harts in [1, 2, 3, 8] {
-        let until = 100_000;
-        let mut whole = machine(&cluster(harts), &contending(harts));
-        assert_eq!(whole.run(RunLimit { ticks: until }, None), Outcome::Limit);
-        let mut pieces = machine(&cluster(harts), &contending(harts));
-        in_pieces(&mut pieces, until);
-        assert_eq!(whole.statistics(), pieces.statistics());
-        assert_eq!(whole.ledger().bookings(), pieces.ledger().bookings());
-        assert_eq!(whole.digest(), pieces.digest(), "{harts} harts");
+        pieces_change_nothing(|| machine(&cluster(harts), &contending(harts)), 100_000);
     }
 }
 

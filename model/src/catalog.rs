@@ -65,6 +65,10 @@ pub const PLATFORMS: &[(&str, &str)] = &[
     ),
     ("tx2", include_str!("../../catalog/platforms/tx2.xml")),
     ("virt", include_str!("../../catalog/platforms/virt.xml")),
+    (
+        "virt-qos",
+        include_str!("../../catalog/platforms/virt-qos.xml"),
+    ),
     ("zcu102", include_str!("../../catalog/platforms/zcu102.xml")),
 ];
 

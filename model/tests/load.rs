@@ -213,6 +213,7 @@ fn a_catalog_on_disk_comes_before_the_built_in_one() {
             "tiled-star-ooo",
             "tx2",
             "virt",
+            "virt-qos",
             "zcu102"
         ]
     );

@@ -6,9 +6,9 @@
 use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::cable::{CableConfig, Faults};
 use bulkhead_machine::config::{
-    CacheConfig, Channels, ClusterConfig, CoreConfig, DmaConfig, DramConfig, DtuConfig,
-    EngineConfig, LocalMemoryConfig, MemoryConfig, NetworkConfig, PlatformConfig, PlatformKind,
-    PrefetcherConfig, PrefetcherKind, Replacement, TileConfig, Topology, UnitPort,
+    CacheConfig, CapacityConfig, Channels, ClusterConfig, CoreConfig, DmaConfig, DramConfig,
+    DtuConfig, EngineConfig, LocalMemoryConfig, MemoryConfig, NetworkConfig, PlatformConfig,
+    PlatformKind, PrefetcherConfig, PrefetcherKind, Replacement, TileConfig, Topology, UnitPort,
 };
 use bulkhead_machine::device::network::NetworkCardConfig;
 use bulkhead_machine::device::{Clock, ClockConfig};
@@ -293,6 +293,14 @@ fn cluster(cluster: &platform::Cluster, cycle: impl Fn(&platform::Clock) -> u64)
         occupancy: cluster.occupancy.into(),
         hold: cluster.hold.into(),
         fills: (0..cluster.harts).map(|hart| cluster.fills(hart)).collect(),
+        capacity: cluster.capacity.map(|capacity| CapacityConfig {
+            rcids: capacity.rcids as u16,
+            mcids: capacity.mcids as u16,
+            programmers: match capacity.programmer {
+                Some(hart) => 1 << hart,
+                None => u8::MAX >> (8 - cluster.harts),
+            },
+        }),
         cores,
     }
 }
@@ -500,6 +508,30 @@ mod tests {
         }
         assert_ne!(with, off);
         assert_eq!(convert(&platform), off);
+    }
+
+    /// A program's ways are those of an RCID that only its hart has, and one hart reaches the controller.
+    #[test]
+    fn a_capacity_controller_has_its_programmer_and_the_ways_of_programs() {
+        let text = r#"<system name="s" paradigm="bare" platform="virt-qos"><domain name="d">
+            <app name="a" harts="1" program="memory/measure" ways="2-3"/>
+        </domain></system>"#;
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let path = folder.path().join("system.xml");
+        std::fs::write(&path, text).expect("it can be written");
+        let path = path.to_str().expect("it is text");
+        let system = bulkhead_model::load_system(path, &LoadOptions::default()).expect("valid");
+        let config = convert_system(&system, None);
+        let cluster = config.tiles[0].cluster.as_ref().expect("it has one");
+        let expected = CapacityConfig {
+            rcids: 16,
+            mcids: 16,
+            programmers: 1,
+        };
+        assert_eq!(cluster.capacity, Some(expected));
+        assert_eq!(cluster.fills, [0, 0b1100, 0, 0]);
+        let only = |port| cluster.qos(port).expect("they have the register").only;
+        assert_eq!([0, 1, 2, 3].map(only), [None, Some(2), None, None]);
     }
 
     #[test]

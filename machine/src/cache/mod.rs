@@ -379,6 +379,17 @@ impl Cache {
         }
     }
 
+    /// The line at a place ([`Cache::slot_of`]), if there is one.
+    pub fn line_at(&self, slot: usize) -> Option<u64> {
+        let tag = self.tags(slot / self.ways)[slot % self.ways];
+        (tag != 0).then(|| (u64::from(tag) - 1) << self.line_shift)
+    }
+
+    /// Ways of a set.
+    pub fn ways(&self) -> usize {
+        self.ways
+    }
+
     /// Whether the line is here, without any effect.
     pub fn contains(&self, address: u64) -> bool {
         self.way_of(address).is_some()

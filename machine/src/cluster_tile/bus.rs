@@ -7,9 +7,9 @@ use super::second_level::SecondLevel;
 use crate::fabric::Fabric;
 use crate::hart::{
     Access, Bus, BusFault, CacheEvents, DeviceRead, DeviceWrite, Managed, Management, Place,
-    RemoteOperation, Timing,
+    QosIds, RemoteOperation, Timing,
 };
-use crate::noc::Packet;
+use crate::noc::{Packet, past_caches};
 use crate::observe::Marker;
 use crate::types::Tick;
 use bulkhead_abi::marker::MarkerKind;
@@ -167,7 +167,10 @@ impl Bus for ClusterBus<'_> {
         bytes: u8,
         operation: RemoteOperation,
     ) -> Result<u32, BusFault> {
-        let request = self.second.engines.request(physical, bytes, operation);
+        let register = self.second.engines.request(physical, bytes, operation);
+        // What is no register is memory past the caches.
+        let request =
+            register.or_else(|| past_caches(&self.second.map, physical, bytes, operation));
         let (engine, kind, transaction) = request.ok_or(BusFault)?;
         let (owner, token) = (self.side.owner, self.side.first.token());
         let tile = owner.tile;
@@ -178,13 +181,20 @@ impl Bus for ClusterBus<'_> {
         Ok(token)
     }
 
+    fn identify(&mut self, ids: QosIds) {
+        self.side.first.ids = ids;
+    }
+
     #[inline]
     fn device_horizon(&self) -> Tick {
         self.devices_until
     }
 
     fn device_read(&mut self, now: Tick, physical: u64, bytes: u8) -> Result<DeviceRead, BusFault> {
-        let value = self.devices.read(now, physical, bytes).ok_or(BusFault)?;
+        let value = self
+            .devices
+            .read(now, self.side.port, (physical, bytes))
+            .ok_or(BusFault)?;
         Ok(DeviceRead { value, extra: 0 })
     }
 
@@ -195,6 +205,17 @@ impl Bus for ClusterBus<'_> {
         bytes: u8,
         value: u64,
     ) -> Result<DeviceWrite, BusFault> {
+        if let Some(begun) = self
+            .devices
+            .control(now, self.side.port, (physical, bytes), value)
+        {
+            if let Some(operation) = begun.ok_or(BusFault)? {
+                self.second.operate(now, self.side.port, operation);
+                // The end of the operation is seen as early as that.
+                self.side.limit = self.side.limit.min(now + self.second.reply_reach());
+            }
+            return Ok(DeviceWrite::default());
+        }
         if let Some(lock) = self.devices.lock((physical, bytes), value) {
             let (port, what, ways) = lock.ok_or(BusFault)?;
             let from = self.side.port;

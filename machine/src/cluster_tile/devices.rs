@@ -4,6 +4,8 @@
 //! Why it exists: all harts use them, each access at its moment ([`crate::hart::Bus::device_horizon`]). What it deliberately does not
 //! know: when an interrupt reaches its hart.
 
+use super::capacity::{Operation, Outcome};
+use super::controller::Controller;
 use super::directory::{Fill, PORTS};
 use super::messages::Port;
 use crate::config::{ClusterConfig, PlatformConfig, TileConfig};
@@ -12,8 +14,8 @@ use crate::device::{Clint, Htif, HtifEffect, Uart, exit_code};
 use crate::tile::End;
 use crate::types::Tick;
 use bulkhead_abi::memory_map::{
-    CLINT_BASE, CLINT_MSIP, CLINT_MTIME, CLINT_MTIMECMP, CLINT_SIZE, EXIT_BASE, LOCKDOWN_BASE,
-    LOCKDOWN_FIRST, LOCKDOWN_SIZE, UART_BASE, UART_SIZE,
+    CAPACITY_BASE, CAPACITY_SIZE, CLINT_BASE, CLINT_MSIP, CLINT_MTIME, CLINT_MTIMECMP, CLINT_SIZE,
+    EXIT_BASE, LOCKDOWN_BASE, LOCKDOWN_FIRST, LOCKDOWN_SIZE, UART_BASE, UART_SIZE,
 };
 
 const EXIT_SIZE: u64 = 0x1000;
@@ -31,6 +33,8 @@ pub(super) struct Devices {
     ways: u64,
     /// The lockdown registers by port and kind of fill, as they were written last. Bit i: fills do not take way i.
     locked: [[u32; 2]; PORTS],
+    /// The capacity controller, which replaces the lockdown registers.
+    controller: Option<Controller>,
     pub htif: Htif,
     /// The earliest end of the run: when, of which hart, how.
     pub end: Option<(Tick, Port, End)>,
@@ -69,6 +73,8 @@ impl Devices {
             .l2
             .as_ref()
             .map_or(0, |l2| u64::MAX >> (64 - l2.ways));
+        let count = config.l2.as_ref().map_or(0, |l2| l2.ways);
+        let controller = cluster.capacity.as_ref();
         let mut locked = [[0; 2]; PORTS];
         for (port, fills) in cluster.fills.iter().enumerate().filter(|f| *f.1 != 0) {
             locked[port] = [(ways & !fills) as u32; 2];
@@ -76,6 +82,7 @@ impl Devices {
         Self {
             ways,
             locked,
+            controller: controller.map(|config| Controller::new(config, count)),
             clints: cluster.harts.iter().map(clint).collect(),
             numbers: cluster.harts.clone(),
             uart: config.uart.then(Uart::new),
@@ -83,6 +90,14 @@ impl Devices {
             htif: Htif::default(),
             end: None,
         }
+    }
+
+    /// A lockdown register that exists.
+    fn lockdown(&self, offset: u64, bytes: u8) -> Option<(Port, Fill)> {
+        let there = self.controller.is_none();
+        there
+            .then(|| lockdown(offset, bytes, self.numbers.len()))
+            .flatten()
     }
 
     /// The value of `mtime`.
@@ -103,12 +118,12 @@ impl Devices {
     }
 
     /// Reads a register. `None`: nothing answers. Registers of harts that do not exist are 0.
-    pub fn read(&mut self, now: Tick, physical: u64, bytes: u8) -> Option<u64> {
+    pub fn read(&mut self, now: Tick, by: Port, (physical, bytes): (u64, u8)) -> Option<u64> {
         if let Some(offset) = within(physical, CLINT_BASE, CLINT_SIZE) {
             if bytes == 8 && offset < CLINT_MTIMECMP {
                 // Two software interrupt registers.
-                let low = self.read(now, physical, 4)?;
-                return Some(low | self.read(now, physical + 4, 4)? << 32);
+                let low = self.read(now, by, (physical, 4))?;
+                return Some(low | self.read(now, by, (physical + 4, 4))? << 32);
             }
             return match self.register(offset) {
                 Some((port, offset)) => self.clints[port].read(now, offset, bytes),
@@ -120,8 +135,11 @@ impl Devices {
             return uart.map(|uart| u64::from(uart.read(offset)));
         }
         if let Some(offset) = within(physical, LOCKDOWN_BASE, LOCKDOWN_SIZE) {
-            let (port, what) = lockdown(offset, bytes, self.numbers.len())?;
+            let (port, what) = self.lockdown(offset, bytes)?;
             return Some(self.locked[usize::from(port)][what as usize].into());
+        }
+        if let Some(offset) = within(physical, CAPACITY_BASE, CAPACITY_SIZE) {
+            return self.controller.as_mut()?.read(now, by, offset, bytes);
         }
         let exit = within(physical, EXIT_BASE, EXIT_SIZE);
         exit.filter(|_| self.exit).map(|_| 0)
@@ -135,16 +153,35 @@ impl Devices {
         value: u64,
     ) -> Option<Option<(Port, Fill, u64)>> {
         let offset = within(physical, LOCKDOWN_BASE, LOCKDOWN_SIZE)?;
-        Some(
-            lockdown(offset, bytes, self.numbers.len()).map(|(port, what)| {
-                let register = &mut self.locked[usize::from(port)][what as usize];
-                // The cache is inclusive, so each line needs a place: a value that locks every way changes nothing.
-                if self.ways & !(value & 0xFFFF_FFFF) != 0 {
-                    *register = value as u32 & self.ways as u32;
-                }
-                (port, what, self.ways & !u64::from(*register))
-            }),
-        )
+        Some(self.lockdown(offset, bytes).map(|(port, what)| {
+            let register = &mut self.locked[usize::from(port)][what as usize];
+            // The cache is inclusive, so each line needs a place: a value that locks every way changes nothing.
+            if self.ways & !(value & 0xFFFF_FFFF) != 0 {
+                *register = value as u32 & self.ways as u32;
+            }
+            (port, what, self.ways & !u64::from(*register))
+        }))
+    }
+
+    /// Whether a register of the capacity controller would be written by the hart at `by`; `Some(None)`: nothing answers there. Otherwise
+    /// the operation that begins.
+    pub fn control(
+        &mut self,
+        now: Tick,
+        by: Port,
+        (physical, bytes): (u64, u8),
+        value: u64,
+    ) -> Option<Option<Option<Operation>>> {
+        let offset = within(physical, CAPACITY_BASE, CAPACITY_SIZE)?;
+        let controller = self.controller.as_mut();
+        Some(controller.and_then(|controller| controller.write(now, by, (offset, bytes), value)))
+    }
+
+    /// An operation of the capacity controller ends at `at`.
+    pub fn end_operation(&mut self, at: Tick, outcome: Outcome) {
+        let controller = self.controller.as_mut();
+        let controller = controller.expect("only a controller begins operations");
+        controller.end(at, outcome);
     }
 
     /// Writes a register for the hart at `port`; `affect` gets what that does to which hart. `None`: nothing answers.

@@ -9,12 +9,13 @@
 //! silently, so owner and sharers may have no copy any more; they say so when they are probed. A request by the owner itself says
 //! it, too.
 
+use super::capacity::Capacity;
 #[cfg(test)]
 use super::messages::Coverage;
 use super::messages::{Ask, Below, Down, Looked, Port, Reply, Request, inline};
 use crate::cache::{Cache, CacheStatistics};
 use crate::config::CacheConfig;
-use crate::hart::Management;
+use crate::hart::{Management, QosIds};
 use crate::ledger::{Ledger, Level, Resource};
 use crate::noc::Account;
 use crate::types::{Line, Owner, Tick, TileId};
@@ -93,8 +94,10 @@ pub struct Directory {
     writing: Vec<(u64, Port, Line)>,
     /// Instructions on their way to a port, which the directory does not track: at most one for each fetch under way.
     fetched: Vec<(Port, u64, Line)>,
-    /// For each port and kind of fill: the ways that it may take. Hits are not limited.
-    fills: [[u64; 2]; PORTS],
+    /// The ways that fills may take, and who has filled what. Hits are not limited.
+    pub capacity: Capacity,
+    /// Requests of the capacity controller that are done; the caller takes them.
+    pub reclaimed: Vec<(Port, Account)>,
     /// Something has ended for which a request may wait.
     ended: bool,
     /// Most lines that memory may be asked for at once.
@@ -121,7 +124,8 @@ impl Directory {
             waiting: VecDeque::new(),
             writing: Vec::new(),
             fetched: Vec::new(),
-            fills: [[u64::MAX; 2]; PORTS],
+            capacity: Capacity::by_port(),
+            reclaimed: Vec::new(),
             ended: false,
             limit: config.mshrs as usize,
             length: config.line as usize,
@@ -132,9 +136,40 @@ impl Directory {
         }
     }
 
-    /// From now on, fills of a port take these ways only (bit i: way i). A mask without any existing way means all.
-    pub fn set_fills(&mut self, port: Port, what: Fill, ways: u64) {
-        self.fills[usize::from(port)][what as usize] = ways;
+    /// Places for lines.
+    pub fn slots(&self) -> usize {
+        self.holders.len()
+    }
+
+    /// The next line of a set, from its way `from` on, that requests of this RCID have filled for this: its way and the line. `Err`: the
+    /// set has no more; whether it was the last one.
+    pub fn filled_by(
+        &self,
+        (set, from): (usize, usize),
+        rcid: u16,
+        what: Fill,
+    ) -> Result<(usize, u64), bool> {
+        let ways = self.cache.ways();
+        let own = |way: &usize| self.capacity.was_filled_by(set * ways + way, rcid, what);
+        let Some(way) = (from..ways).find(own) else {
+            return Err((set + 1) * ways >= self.slots());
+        };
+        let line = self.cache.line_at(set * ways + way);
+        Ok((way, line.expect("somebody has filled the place")))
+    }
+
+    /// What a request does to its line besides bringing it, if it does not bring it.
+    fn manages(&self, ask: &Ask) -> Option<Option<Management>> {
+        match ask.request {
+            Request::Manage(what) => Some(Some(what)),
+            Request::Reclaim(what) => {
+                // Another request may have brought it again since the controller looked.
+                let slot = self.cache.slot_of(ask.line);
+                let own = |slot| self.capacity.was_filled_by(slot, ask.ids.rcid, what);
+                Some(slot.is_some_and(own).then_some(Management::Flush))
+            }
+            Request::Read | Request::Write | Request::Fetch => None,
+        }
     }
 
     /// The owner in the ledger of what a port does.
@@ -213,6 +248,7 @@ impl Directory {
                 Request::Manage(Management::Invalidate) => "invalidate",
                 Request::Manage(Management::Clean) => "clean",
                 Request::Manage(Management::Flush) => "flush",
+                Request::Reclaim(_) => "reclaim",
             },
         );
         let before = match self.waiting.is_empty() {
@@ -306,7 +342,8 @@ impl Directory {
             looked: Looked::default(),
             culprit: None,
         };
-        if !matches!(transaction.ask.request, Request::Manage(_)) {
+        let manages = self.manages(&transaction.ask);
+        if manages.is_none() {
             let owner = self.owner(port);
             self.cache.set_owner(owner);
             if self.cache.slot_of(line).is_none()
@@ -320,13 +357,14 @@ impl Directory {
             let own = 1u8 << port;
             let others = holders.owner.filter(|owner| *owner != port);
             let others = others.map_or(0, |owner| 1 << owner);
-            let (probed, keep) = match transaction.ask.request {
-                Request::Read => (others, true),
-                Request::Write => (others | holders.sharers & !own, false),
-                Request::Fetch | Request::Manage(Management::Clean) => {
+            let (probed, keep) = match (transaction.ask.request, manages) {
+                (Request::Read, _) => (others, true),
+                (Request::Write, _) => (others | holders.sharers & !own, false),
+                (Request::Fetch, _) | (_, Some(Some(Management::Clean))) => {
                     (holders.owner.map_or(0, |owner| 1 << owner), true)
                 }
-                Request::Manage(_) => (holders.all(), false),
+                (_, Some(None)) => (0, true),
+                _ => (holders.all(), false),
             };
             if matches!(transaction.ask.request, Request::Read | Request::Write)
                 && holders.owner == Some(port)
@@ -334,17 +372,13 @@ impl Directory {
                 // It has dropped the line: a first level asks for nothing that it has.
                 holders.owner = None;
             }
-            if !matches!(transaction.ask.request, Request::Manage(_)) {
+            if manages.is_none() {
                 self.cache.access(line, false);
             }
             transaction.probed = probed;
             self.probe(line, probed, keep);
-        } else if !matches!(transaction.ask.request, Request::Manage(_)) {
-            let what = match transaction.ask.request {
-                Request::Fetch => Fill::Instructions,
-                _ => Fill::Data,
-            };
-            let ways = self.fills[usize::from(port)][what as usize];
+        } else if manages.is_none() {
+            let ways = self.capacity.ways(&transaction.ask, transaction.fill());
             self.cache.set_way_mask(u64::MAX);
             self.cache.set_way_mask(ways);
             let transactions = &self.transactions;
@@ -380,7 +414,8 @@ impl Directory {
                 self.holders[slot.expect("a victim is here")].all()
             });
             if held == 0 {
-                transaction.looked.wrote_back = self.make_room(line, way, port);
+                let room = (transaction.ask.ids, transaction.fill());
+                transaction.looked.wrote_back = self.make_room(line, way, port, room);
             } else {
                 let victim = victim.expect("nobody holds an empty place");
                 #[cfg(test)]
@@ -402,7 +437,13 @@ impl Directory {
     }
 
     /// Puts a line whose bytes are still to come into a way whose line no first level has. Returns whether that line goes to memory.
-    fn make_room(&mut self, line: u64, way: usize, port: Port) -> bool {
+    fn make_room(
+        &mut self,
+        line: u64,
+        way: usize,
+        port: Port,
+        (ids, what): (QosIds, Fill),
+    ) -> bool {
         let owner = self.owner(port);
         let nothing = [0; crate::types::LINE_MAX];
         let evicted = self
@@ -415,6 +456,7 @@ impl Directory {
         }
         let slot = self.cache.slot_of(line).expect("it was filled");
         self.holders[slot] = Holders::default();
+        self.capacity.allocate(slot, ids, what);
         evicted.is_some()
     }
 
@@ -578,7 +620,8 @@ impl Directory {
         }
         let (line, port) = (transaction.ask.line, transaction.ask.port);
         if let Some((_, way)) = transaction.victim.take() {
-            let wrote_back = self.make_room(line, way, port);
+            let room = (transaction.ask.ids, transaction.fill());
+            let wrote_back = self.make_room(line, way, port, room);
             self.transactions[at].looked.wrote_back = wrote_back;
         }
         let transaction = &mut self.transactions[at];
@@ -592,8 +635,8 @@ impl Directory {
         }
         transaction.memory = Memory::Nothing;
         let request = transaction.ask.request;
-        if let Request::Manage(what) = request
-            && self.cache.slot_of(line).is_some()
+        if let Some(Some(what)) = self.manages(&self.transactions[at].ask)
+            && let Some(slot) = self.cache.slot_of(line)
         {
             if what != Management::Invalidate && self.cache.is_dirty(line) {
                 let bytes = inline(self.cache.line(line).expect("it is here"));
@@ -602,6 +645,7 @@ impl Directory {
                 return self.write(line, port, bytes);
             }
             if what != Management::Clean {
+                self.capacity.free(slot);
                 self.cache.invalidate(line);
             }
         }
@@ -615,8 +659,13 @@ impl Directory {
         let held = held.min(rest);
         done.ask.account.service += rest - held;
         ledger.wait(&mut done.ask.account, victim, culprit, resource, held);
-        let answer = self.answer(line, port, request, done.looked, done.ask.account);
-        self.out.push((port, answer));
+        match request {
+            Request::Reclaim(_) => self.reclaimed.push((port, done.ask.account)),
+            _ => {
+                let answer = self.answer(line, port, request, done.looked, done.ask.account);
+                self.out.push((port, answer));
+            }
+        }
         self.ended = true;
     }
 
@@ -707,6 +756,14 @@ impl Transaction {
 
     fn is_about(&self, line: u64) -> bool {
         self.ask.line == line || self.recalls(line)
+    }
+
+    /// For what its line is brought.
+    fn fill(&self) -> Fill {
+        match self.ask.request {
+            Request::Fetch => Fill::Instructions,
+            _ => Fill::Data,
+        }
     }
 
     /// It takes a miss register.

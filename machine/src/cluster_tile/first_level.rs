@@ -16,7 +16,7 @@ use super::messages::Coverage;
 use super::messages::{Ask, Port, Reply, Request};
 use crate::cache::{Cache, CacheStatistics, HeldLine};
 use crate::config::CacheConfig;
-use crate::hart::Management;
+use crate::hart::{Management, QosIds};
 use crate::noc::Account;
 use crate::types::{Owner, Tick};
 
@@ -37,6 +37,8 @@ struct Miss {
     kind: Kind,
     token: u32,
     since: Tick,
+    /// The identifiers of the access that missed.
+    ids: QosIds,
     /// What was asked for; `None` if nothing yet.
     asked: Option<Request>,
 }
@@ -84,6 +86,8 @@ pub struct FirstLevel {
     /// Logarithm of `length`.
     shift: u32,
     token: u32,
+    /// The identifiers of the hart's accesses from now on.
+    pub ids: QosIds,
     /// Modified lines that were evicted or taken by others.
     gone: u64,
     /// What is to be sent; the caller takes it.
@@ -114,6 +118,7 @@ impl FirstLevel {
             length: data.line as usize,
             shift: data.line.trailing_zeros(),
             token: 0,
+            ids: QosIds::default(),
             gone: 0,
             out: Outgoing::default(),
             #[cfg(test)]
@@ -194,6 +199,7 @@ impl FirstLevel {
             kind,
             token,
             since: now,
+            ids: self.ids,
             asked: None,
         });
         self.ask(now);
@@ -231,6 +237,7 @@ impl FirstLevel {
                 port: self.port,
                 line: miss.line,
                 request,
+                ids: miss.ids,
                 account,
             });
         }

@@ -11,7 +11,8 @@
 //! are granted change or move only after a probe of that port, which follows the grant. So bytes are copied once: into the second level
 //! when they leave a first level, and out of it when they arrive there.
 
-use crate::hart::Management;
+use super::directory::Fill;
+use crate::hart::{Management, QosIds};
 use crate::noc::Account;
 use crate::types::{Line, Tick};
 
@@ -29,6 +30,9 @@ pub enum Request {
     Fetch,
     /// A cache-management operation in all caches of the cluster.
     Manage(Management),
+    /// The capacity controller wants the line to leave the cluster, if it still is one that requests with these identifiers have filled
+    /// for this. Nobody gets an answer.
+    Reclaim(Fill),
 }
 
 /// A request of a first level. It waits at the second level while its line is busy.
@@ -40,6 +44,8 @@ pub struct Ask {
     pub line: u64,
     /// What for.
     pub request: Request,
+    /// The identifiers that the hart gave it.
+    pub ids: QosIds,
     /// The account of its time.
     pub account: Account,
 }

@@ -6,9 +6,12 @@
 //! know: other tiles; all that leaves goes through the fabric.
 
 mod bus;
+mod capacity;
+mod controller;
 mod devices;
 mod directory;
 mod first_level;
+mod flush;
 mod messages;
 mod outside;
 mod port;

@@ -200,6 +200,10 @@ impl HartPort {
         let (l1i, l1d) = (core.l1i, core.l1d);
         let owner = Owner::new(config.id, port.into());
         let mut hart = Hart::new(core.hart, cluster.harts[usize::from(port)].into());
+        hart.set_memory_types();
+        if let Some(range) = cluster.qos(port.into()) {
+            hart.set_qos(range);
+        }
         hart.set_data_sets((l1d.size / (u64::from(l1d.ways) * u64::from(l1d.line))) as u32);
         Some(Self {
             hart,
@@ -242,6 +246,7 @@ impl HartPort {
     /// Starts the hart at `pc` with `a0` and `a1`.
     pub fn start(&mut self, at: Tick, pc: u64, a0: u64, a1: u64) {
         self.hart.reset(pc, at);
+        self.side.first.ids = self.hart.qos_ids();
         self.hart.set_register(10, a0);
         self.hart.set_register(11, a1);
         (self.runnable, self.started) = (true, true);

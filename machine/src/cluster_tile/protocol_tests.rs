@@ -3,10 +3,12 @@
 //!
 //! Messages are delivered in any order that [`super::messages`] allows, which is more than any real times would show.
 
-use super::messages::{Ask, Below, Down, Port, Reply};
+use super::capacity::Capacity;
+use super::directory::Fill;
+use super::messages::{Ask, Below, Down, Port, Reply, Request};
 use super::{Directory, FirstLevel};
-use crate::config::CacheConfig;
-use crate::hart::{LineBytes, Management};
+use crate::config::{CacheConfig, CapacityConfig, ClusterConfig};
+use crate::hart::{LineBytes, Management, QosIds};
 use crate::ledger::Ledger;
 use crate::noc::Account;
 use crate::types::{LINE_MAX, Line, Owner};
@@ -73,6 +75,9 @@ struct World {
     ledger: Ledger,
     loads: u64,
     kept: u64,
+    /// The capacity controller waits for a line to leave. Only some worlds have one that wants lines.
+    reclaims: bool,
+    reclaimer: bool,
 }
 
 fn words(bytes: &[u8]) -> [u64; 8] {
@@ -81,6 +86,21 @@ fn words(bytes: &[u8]) -> [u64; 8] {
 
 fn index(line: u64) -> usize {
     (line / LINE) as usize
+}
+
+/// A directory with a capacity controller, where everybody may fill all ways.
+fn controlled(mut directory: Directory) -> Directory {
+    let capacity = CapacityConfig {
+        rcids: 1,
+        mcids: 1,
+        programmers: 0,
+    };
+    let cluster = ClusterConfig {
+        capacity: Some(capacity),
+        ..ClusterConfig::of(8)
+    };
+    directory.capacity = Capacity::new(&cluster, 3, directory.slots());
+    directory
 }
 
 impl World {
@@ -99,7 +119,7 @@ impl World {
         Self {
             random: Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
             first: (0..u16::from(ports)).map(first).collect(),
-            directory: Directory::new(0, &cache(512, 2)),
+            directory: controlled(Directory::new(0, &cache(512, 2))),
             harts: (0..ports).map(|_| Hart::default()).collect(),
             up: (0..ports).map(|_| VecDeque::new()).collect(),
             down: (0..ports).map(|_| VecDeque::new()).collect(),
@@ -110,6 +130,8 @@ impl World {
             ledger: Ledger::new(),
             loads: 0,
             kept: 0,
+            reclaims: false,
+            reclaimer: seed.is_multiple_of(7),
         }
     }
 
@@ -224,6 +246,9 @@ impl World {
             }
             self.down[usize::from(port)].push_back(message);
         }
+        for _ in self.directory.reclaimed.drain(..) {
+            assert!(std::mem::take(&mut self.reclaims), "nobody asked");
+        }
         self.below.append(&mut self.directory.below);
     }
 
@@ -336,6 +361,20 @@ impl World {
         }
     }
 
+    /// The capacity controller wants any line to leave, if data fills have brought it.
+    fn reclaim(&mut self, port: Port) {
+        let line = LINE * self.random.below(self.memory.len() as u64);
+        let ask = Ask {
+            port,
+            line,
+            request: Request::Reclaim(Fill::Data),
+            ids: QosIds::default(),
+            account: Account::new(0),
+        };
+        self.reclaims = true;
+        self.directory.ask(0, ask, &mut self.ledger);
+    }
+
     fn step(&mut self, begin: bool) {
         let ports = self.first.len() as u64;
         let port = self.random.below(ports) as usize;
@@ -344,6 +383,7 @@ impl World {
             2..4 => self.deliver_up(port),
             4..6 => self.deliver_down(port),
             6 => self.serve_memory(),
+            _ if begin && self.reclaimer && !self.reclaims => self.reclaim(port as Port),
             _ => {}
         }
         self.collect();
@@ -526,7 +566,15 @@ const RARE: [(&str, &str); 1] = [("S, asked to read, wants to write", "probe for
 const DIRECTORY: &[(&str, &[&str])] = &[
     (
         "I",
-        &["clean", "fetch", "flush", "invalidate", "read", "write"],
+        &[
+            "clean",
+            "fetch",
+            "flush",
+            "invalidate",
+            "read",
+            "reclaim",
+            "write",
+        ],
     ),
     (
         "I, being written",
@@ -536,13 +584,22 @@ const DIRECTORY: &[(&str, &[&str])] = &[
             "flush",
             "invalidate",
             "read",
+            "reclaim",
             "write",
             "written",
         ],
     ),
     (
         "V",
-        &["clean", "fetch", "flush", "invalidate", "read", "write"],
+        &[
+            "clean",
+            "fetch",
+            "flush",
+            "invalidate",
+            "read",
+            "reclaim",
+            "write",
+        ],
     ),
     (
         "busy",
@@ -558,6 +615,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
             "line from memory",
             "put",
             "read",
+            "reclaim",
             "write",
             "written",
         ],
@@ -572,6 +630,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
             "put",
             "read",
             "recall",
+            "reclaim",
             "write",
         ],
     ),
@@ -586,6 +645,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
             "invalidate",
             "put",
             "read",
+            "reclaim",
             "write",
         ],
     ),
@@ -598,6 +658,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
             "invalidate",
             "read",
             "recall",
+            "reclaim",
             "write",
         ],
     ),

@@ -5,7 +5,9 @@
 //! requests, each by port. What it deliberately does not know: what harts do, and what the network is.
 
 use super::Directory;
+use super::capacity::{Capacity, Operation, Outcome, Step};
 use super::directory::Fill;
+use super::flush::Flush;
 use super::messages::{Ask, Below, Down, Port, Reply};
 use super::queue::Queue;
 use crate::config::{ClusterConfig, MemoryMap, TileConfig};
@@ -22,6 +24,10 @@ pub(super) enum Arrival {
     Reply(Port, Reply),
     /// A hart's write to a lockdown register: whose fills, of what, take which ways from now on.
     Fills(Port, Fill, u64),
+    /// A hart's operation of the capacity controller.
+    Operation(Port, Operation),
+    /// The capacity controller looks at the next set for lines that have to leave.
+    Scan,
     /// A request is at its bank.
     Request(Ask),
     /// Its line has been looked up.
@@ -38,6 +44,7 @@ const MEMORY: u32 = 8;
 const REQUESTS: u32 = 9;
 const FOUND: u32 = 17;
 const PASSING: u32 = 25;
+const SCAN: u32 = 33;
 
 /// A bank of the second level: who has it, and who will have it, each up to when.
 #[derive(Debug, Default)]
@@ -98,6 +105,10 @@ pub(super) struct SecondLevel {
     line: u32,
     pub map: MemoryMap,
     pub engines: EngineMap,
+    /// The flush of the capacity controller that is under way.
+    pub(super) flush: Option<Flush>,
+    /// How an operation of the capacity controller has ended, now.
+    pub ended: Option<Outcome>,
     /// What engines have answered, to go down now: port, token, value.
     pub answers: Vec<(Port, u32, u64)>,
     /// Nothing that this tile has asked for since the window of time began can come back before this tick.
@@ -116,10 +127,8 @@ impl SecondLevel {
             turns: VecDeque::with_capacity(64),
         };
         let mut directory = Directory::new(config.id, l2);
-        for (port, ways) in (0..).zip(&cluster.fills) {
-            directory.set_fills(port, Fill::Data, *ways);
-            directory.set_fills(port, Fill::Instructions, *ways);
-        }
+        let all = u64::MAX >> (64 - l2.ways);
+        directory.capacity = Capacity::new(cluster, all, directory.slots());
         Some(Self {
             tile: config.id,
             directory,
@@ -133,6 +142,8 @@ impl SecondLevel {
             line: l2.line,
             map,
             engines,
+            flush: None,
+            ended: None,
             answers: Vec::new(),
             limit: Tick::MAX,
         })
@@ -170,6 +181,13 @@ impl SecondLevel {
         self.queue.push(now + self.up, component, arrival);
     }
 
+    /// The hart at `from` orders an operation of the capacity controller.
+    pub fn operate(&mut self, now: Tick, from: Port, operation: Operation) {
+        let component = REPLIES + u32::from(from);
+        let arrival = Arrival::Operation(from, operation);
+        self.queue.push(now + self.up, component, arrival);
+    }
+
     /// A first level sends a request.
     pub fn request(&mut self, now: Tick, mut ask: Ask) {
         ask.account.service += self.up;
@@ -197,18 +215,37 @@ impl SecondLevel {
         let ledger = &mut fabric.ledger;
         match arrival {
             Arrival::Reply(port, reply) => self.directory.reply(now, port, reply, ledger),
-            Arrival::Fills(port, what, ways) => self.directory.set_fills(port, what, ways),
+            Arrival::Fills(port, what, ways) => self.directory.capacity.lock(port, what, ways),
+            Arrival::Operation(from, operation) => self.perform(now, from, &operation),
+            Arrival::Scan => self.scan(now, ledger),
             Arrival::Request(ask) => self.turn(now, ask, ledger),
             Arrival::Found(ask) => self.directory.ask(now, ask, ledger),
             Arrival::Packet(packet) => self.packet(now, &packet, ledger),
             Arrival::Passes(packet) => self.send(now, packet, fabric),
         }
+        self.reclaimed(now, &mut fabric.ledger);
         self.leave(now, fabric);
         now
     }
 
+    fn perform(&mut self, now: Tick, from: Port, operation: &Operation) {
+        match self.directory.capacity.perform(operation) {
+            Step::Done(outcome) => self.ended = Some(outcome),
+            Step::Flush { rcid, what } => {
+                assert!(self.flush.is_none(), "one operation at a time");
+                self.flush = Some(Flush::new(from, rcid, what, operation.register));
+                self.look_at_next_set(now);
+            }
+        }
+    }
+
+    /// The capacity controller looks at a set in the next cycle.
+    pub(super) fn look_at_next_set(&mut self, now: Tick) {
+        self.queue.push(now + self.cycle, SCAN, Arrival::Scan);
+    }
+
     /// A request waits for its bank and looks for its line.
-    fn turn(&mut self, now: Tick, mut ask: Ask, ledger: &mut Ledger) {
+    pub(super) fn turn(&mut self, now: Tick, mut ask: Ask, ledger: &mut Ledger) {
         let number = ask.line / u64::from(self.line) % self.banks.len() as u64;
         let resource = Resource::ClusterBank {
             tile: self.tile,

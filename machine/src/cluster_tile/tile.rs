@@ -237,6 +237,9 @@ impl ClusterTile {
             acted = true;
             let now = second.step(fabric);
             let there = now + second.down;
+            if let Some(outcome) = second.ended.take() {
+                devices.end_operation(there, outcome);
+            }
             for (port, mut down) in second.directory.out.drain(..) {
                 let side = &mut harts[usize::from(port)].side;
                 let there = align(there, side.cycle);

@@ -3,7 +3,7 @@
 //! What it deliberately does not know: the protocol.
 
 use super::{CacheConfig, ConfigError, PlatformConfig, PlatformKind, TileConfig, validate_cache};
-use crate::hart::HartConfig;
+use crate::hart::{HartConfig, QosRange};
 use crate::types::Tick;
 
 /// Harts of a cluster, at most.
@@ -28,8 +28,22 @@ pub struct ClusterConfig {
     /// For each port the ways of the second level that its requests may fill when the machine starts: bit i is way i. Ports without an
     /// entry, and those whose entry is 0, may fill all. Programs change them ([`bulkhead_abi::memory_map::LOCKDOWN_BASE`]).
     pub fills: Vec<u64>,
+    /// The second level has a capacity controller ([`bulkhead_abi::memory_map::CAPACITY_BASE`]) instead of lockdown registers. A port with
+    /// an entry in `fills` that is not 0 then has [`ClusterConfig::rcid_of`] as its only legal RCID, whose limit is that entry.
+    pub capacity: Option<CapacityConfig>,
     /// For each port a core of another kind than the tile's. Ports without an entry, and those with `None`, have the tile's.
     pub cores: Vec<Option<CoreConfig>>,
+}
+
+/// A capacity controller at the second level of a cluster, and what `srmcfg` of its harts may hold (Ssqosid, CBQRI).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapacityConfig {
+    /// RCIDs, numbered from 0: a power of two, at most 256.
+    pub rcids: u16,
+    /// MCIDs, numbered from 0: a power of two, at most 256.
+    pub mcids: u16,
+    /// Bit i: the hart at port i reaches the controller's registers.
+    pub programmers: u8,
 }
 
 /// A hart with its first levels, of another kind than the tile's.
@@ -53,6 +67,24 @@ impl ClusterConfig {
     }
 }
 
+impl ClusterConfig {
+    /// The only legal RCID of a port that has ways of its own when the machine starts.
+    pub fn rcid_of(port: usize) -> u16 {
+        port as u16 + 1
+    }
+
+    /// What `srmcfg` of the hart at a port may hold. `None`: there is no such register.
+    pub fn qos(&self, port: usize) -> Option<QosRange> {
+        let capacity = self.capacity.as_ref()?;
+        let own = self.fills.get(port).is_some_and(|fills| *fills != 0);
+        Some(QosRange {
+            rcids: capacity.rcids,
+            mcids: capacity.mcids,
+            only: own.then(|| Self::rcid_of(port)),
+        })
+    }
+}
+
 /// Two harts; a way of two cycles up and two down; two banks, each taken for two cycles; reservations as Rocket has them.
 impl Default for ClusterConfig {
     fn default() -> Self {
@@ -64,6 +96,7 @@ impl Default for ClusterConfig {
             occupancy: 2,
             hold: 80,
             fills: Vec::new(),
+            capacity: None,
             cores: Vec::new(),
         }
     }
@@ -134,6 +167,18 @@ fn validate_cluster(tile: &TileConfig, cluster: &ClusterConfig) -> Result<(), St
     }
     if cluster.fills.iter().any(|fills| fills & !ways != 0) {
         return fail("a hart may fill ways that the l2 cache has only");
+    }
+    if let Some(capacity) = &cluster.capacity {
+        let legal = |count: u16| count.is_power_of_two() && count <= 256;
+        if !legal(capacity.rcids) || !legal(capacity.mcids) {
+            return fail("RCIDs and MCIDs must be powers of two, at most 256");
+        }
+        let own = cluster.fills.iter().rposition(|fills| *fills != 0);
+        if own.is_some_and(|port| ClusterConfig::rcid_of(port) >= capacity.rcids) {
+            return fail(
+                "a hart with ways of its own has the RCID behind its port's number, which is too large",
+            );
+        }
     }
     if cluster.cores.len() > cluster.harts.len() {
         return fail("more cores than harts");

@@ -5,6 +5,7 @@
 //! hart knows nothing of caches, networks or devices behind this trait; it knows only that a first-level hit costs what its static schedule
 //! assumed.
 
+use super::qos::QosIds;
 use super::user_trap::UserTrap;
 use crate::types::Tick;
 
@@ -258,6 +259,10 @@ pub trait Bus {
     fn is_remote(&self, physical: u64, atomic: bool) -> bool {
         let _ = (physical, atomic);
         false
+    }
+    /// The requests from now on go with these identifiers (`srmcfg`).
+    fn identify(&mut self, ids: QosIds) {
+        let _ = ids;
     }
     /// Sends a request to a memory behind a network. Returns the token of the answer.
     ///

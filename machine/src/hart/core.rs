@@ -9,7 +9,7 @@ use super::csr::{Csrs, status};
 use super::execute_remote::RemoteAccess;
 use super::lines::KnownLines;
 use super::load_store_queue::{Late, LineBytes, Split};
-use super::mmu::{Mmu, Walk};
+use super::mmu::{MemoryType, Mmu, Walk};
 use super::pending::{Completion, PendingLoads};
 use super::pmp::Pmp;
 use super::predictor::Predictor;
@@ -167,6 +167,10 @@ pub struct Core {
     pub fetch_line: u64,
     pub line_mask: u64,
     pub load_limit: usize,
+    /// Page-table entries can have memory types.
+    pub memory_types: bool,
+    /// Memory type of the page that was translated last.
+    pub memory_type: MemoryType,
     pub hardware_ad: bool,
     pub epoch: u32,
     /// Decoded blocks are stale.
@@ -233,6 +237,8 @@ impl Core {
             lines: KnownLines::new(line, data_sets as u64),
             fetch_line: NO_LINE,
             line_mask: !(line - 1),
+            memory_types: false,
+            memory_type: MemoryType::Pma,
             load_limit: config.load_buffer.clamp(1, 16) as usize,
             hardware_ad: config.hardware_ad,
             epoch: 0,

@@ -4,7 +4,9 @@
 //! (`counters.rs`) and the registers' role in traps (`trap.rs`) and translation (`mmu.rs`).
 
 use super::core::{Core, Privilege};
+use super::qos::Qos;
 use crate::types::Tick;
+use bulkhead_abi::cbqri::SRMCFG;
 use bulkhead_abi::hpm::{OVERFLOW_INTERRUPT, SCOUNTOVF};
 
 /// Bits of `mstatus`.
@@ -41,6 +43,8 @@ const DELEGABLE: u64 = 0xb3ff;
 /// RV64IMAFDC with supervisor and user mode.
 const MISA: u64 = (2 << 62) | 0x14_112d;
 const ENVIRONMENT_MASK: u64 = 0xf1;
+/// `menvcfg`: page-table entries have memory types (Svpbmt).
+pub const PBMTE: u64 = 1 << 62;
 
 /// The registers that are plain storage with a rule for writing.
 #[derive(Clone, Default)]
@@ -69,6 +73,7 @@ pub struct Csrs {
     pub scause: u64,
     pub stval: u64,
     pub satp: u64,
+    pub qos: Option<Qos>,
     pub frm: u8,
     pub fflags: u8,
 }
@@ -176,6 +181,7 @@ impl Core {
             0x143 => csr.stval,
             0x144 => csr.mip() & csr.mideleg,
             0x180 => csr.satp,
+            SRMCFG => csr.qos.as_ref().ok_or(Refused)?.read(),
             0x300 => csr.mstatus(),
             0x301 => MISA,
             0x302 => csr.medeleg,
@@ -237,6 +243,7 @@ impl Core {
                     self.translation_changed();
                 }
             }
+            SRMCFG => csr.qos.as_mut().ok_or(Refused)?.write(value),
             0x300 => self.write_status(value, status::WRITABLE),
             0x301 => {}
             0x302 => csr.medeleg = value & DELEGABLE,
@@ -245,7 +252,10 @@ impl Core {
             0x305 if value & 3 < 2 => csr.mtvec = value,
             0x305 => {}
             0x306 => csr.mcounteren = value & 0xffff_ffff,
-            0x30a => csr.menvcfg = value & ENVIRONMENT_MASK,
+            0x30a => {
+                let types = if self.memory_types { PBMTE } else { 0 };
+                csr.menvcfg = value & (ENVIRONMENT_MASK | types);
+            }
             0x340 => csr.mscratch = value,
             0x341 => csr.mepc = value & !1,
             0x342 => csr.mcause = value,

@@ -160,7 +160,9 @@ impl Core {
             Err(Exit::Trap(exception)) => return Err(fault(exception.cause)),
             Err(suspended) => return Err(suspended),
         };
-        if bus.is_device(physical) || !bus.allows(physical, bytes, zero) {
+        // Zeros are stored into a line of a cache.
+        let uncached = zero && self.is_uncached();
+        if uncached || bus.is_device(physical) || !bus.allows(physical, bytes, zero) {
             return Err(fault(access_fault(Need::Write)));
         }
         Ok(physical)

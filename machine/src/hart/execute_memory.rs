@@ -7,9 +7,9 @@
 use super::Stop;
 use super::bus::{Access, Bus, Place, Timing};
 use super::core::{Core, Exception, Exit, Purpose};
-use super::isa::{Op, a};
+use super::isa::{Kind, Op, a};
 use super::load_store_queue::{Action, LineBytes};
-use super::mmu::access_fault;
+use super::mmu::{MemoryType, access_fault};
 use super::pmp::Need;
 use super::trap::cause;
 use crate::types::Tick;
@@ -264,6 +264,7 @@ impl Core {
             return Ok((self.translate(bus, address, bytes, need, offset)?, None));
         }
         let first = self.translate(bus, address, in_page, need, offset)?;
+        let memory_type = self.memory_type;
         let second = self.translate(
             bus,
             address.wrapping_add(in_page),
@@ -271,6 +272,7 @@ impl Core {
             need,
             offset,
         )?;
+        self.memory_type = self.memory_type.max(memory_type);
         Ok((first, Some(second)))
     }
 
@@ -285,14 +287,18 @@ impl Core {
         let bytes = BYTES;
         let offset = op.cycle as Tick * self.costs.cycle;
         let (first, second) = self.translate_range(bus, address, bytes, Need::Read, offset)?;
-        if bus.is_device(first) || second.is_some_and(|second| bus.is_device(second)) {
+        let device = bus.is_device(first) || second.is_some_and(|second| bus.is_device(second));
+        if device || self.is_uncached() {
             if address & (bytes - 1) != 0 {
                 return Err(Exit::Trap(Exception {
                     cause: cause::LOAD_MISALIGNED,
                     value: address,
                 }));
             }
-            if bus.is_remote(first, false) {
+            if !device {
+                Self::check_range(bus, address, (first, None), bytes, Need::Read)?;
+            }
+            if !device || bus.is_remote(first, false) {
                 return self.remote_load(bus, op, first, address, bytes as u8);
             }
             return self.device_load(bus, first, address, bytes, offset);
@@ -391,14 +397,18 @@ impl Core {
         let bytes = BYTES;
         let offset = op.cycle as Tick * self.costs.cycle;
         let (first, second) = self.translate_range(bus, address, bytes, Need::Write, offset)?;
-        if bus.is_device(first) || second.is_some_and(|second| bus.is_device(second)) {
+        let device = bus.is_device(first) || second.is_some_and(|second| bus.is_device(second));
+        if device || self.is_uncached() {
             if address & (bytes - 1) != 0 {
                 return Err(Exit::Trap(Exception {
                     cause: cause::STORE_MISALIGNED,
                     value: address,
                 }));
             }
-            if bus.is_remote(first, false) {
+            if !device {
+                Self::check_range(bus, address, (first, None), bytes, Need::Write)?;
+            }
+            if !device || bus.is_remote(first, false) {
                 let store = Action::Store(bytes as u8, value);
                 return self.remote_store(bus, op, first, address, store);
             }
@@ -507,7 +517,10 @@ impl Core {
             }));
         }
         let physical = match self.mmu.quick(need, address) {
-            Some(physical) => physical,
+            Some(physical) => {
+                self.memory_type = MemoryType::Pma;
+                physical
+            }
             None => self.translate(
                 bus,
                 address,
@@ -516,13 +529,24 @@ impl Core {
                 op.cycle as Tick * self.costs.cycle,
             )?,
         };
+        let modifies = !matches!(op.kind, Kind::Lr | Kind::Sc);
+        if self.is_uncached() && modifies && !bus.is_device(physical) {
+            if !bus.allows(physical, bytes, true) {
+                return Err(Self::fault(need, address));
+            }
+            let offset = op.cycle as Tick * self.costs.cycle;
+            self.wait_other_network(physical, false, offset)?;
+            return Ok(physical);
+        }
         if bus.is_remote(physical, true) {
             let offset = op.cycle as Tick * self.costs.cycle;
             self.wait_other_network(physical, false, offset)?;
             return Ok(physical);
         }
-        // Devices have no atomic accesses.
-        if bus.is_device(physical) || !bus.allows(physical, bytes, need == Need::Write) {
+        // Devices have no atomic accesses, and memory that is not cached has no reservations.
+        let uncached = self.is_uncached();
+        if uncached || bus.is_device(physical) || !bus.allows(physical, bytes, need == Need::Write)
+        {
             Err(Self::fault(need, address))
         } else {
             Ok(physical)
@@ -539,7 +563,7 @@ impl Core {
 
     /// Performs an atomic operation, or defers it until its line arrives.
     fn put_atomic<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64, action: Action) {
-        if bus.is_remote(physical, true) {
+        if self.is_uncached() || bus.is_remote(physical, true) {
             return self.remote_atomic(bus, op, physical, action);
         }
         let now = self.base + op.cycle as Tick * self.costs.cycle;

@@ -15,6 +15,7 @@ use super::bus::{Bus, RemoteOperation};
 use super::core::{Core, Exit};
 use super::isa::{Op, a};
 use super::load_store_queue::{Action, LineBytes};
+use super::mmu::MemoryType;
 use super::pending::Completion;
 use super::pmp::Need;
 use crate::types::Tick;
@@ -148,7 +149,8 @@ impl Core {
         Some(token)
     }
 
-    /// Waits for accesses to the same eight bytes that are outstanding on the other network.
+    /// Waits for accesses to the same eight bytes that are outstanding on the other network; if accesses to the page are ordered, for all
+    /// that are outstanding.
     #[cold]
     pub(super) fn wait_other_network(
         &mut self,
@@ -156,8 +158,10 @@ impl Core {
         write: bool,
         offset: Tick,
     ) -> Result<(), Exit> {
-        let same =
-            |access: &&RemoteAccess| access.write != write && (access.address ^ physical) & !7 == 0;
+        let ordered = self.memory_type == MemoryType::Ordered;
+        let same = |access: &&RemoteAccess| {
+            ordered || access.write != write && (access.address ^ physical) & !7 == 0
+        };
         let mut until = 0;
         for access in self.remote.iter().filter(same) {
             match access.completion {

@@ -7,6 +7,7 @@ use super::csr::status;
 use super::isa::{Kind, Op, zicsr};
 use super::trap::cause;
 use crate::types::Tick;
+use bulkhead_abi::cbqri::SRMCFG;
 use bulkhead_abi::hpm::SCOUNTOVF;
 
 impl Core {
@@ -111,6 +112,9 @@ impl Core {
                 old
             };
             self.csr_write(number, zicsr::new_value(op, basis, operand), now)?;
+            if number == SRMCFG {
+                self.identify(bus);
+            }
         }
         self.x[op.rd as usize & 63] = old;
         Ok(())

@@ -9,7 +9,7 @@ use super::Stop;
 use super::bus::{Access, Bus, Timing};
 use super::config::HartConfig;
 use super::core::{Core, Exception, Exit, Privilege, Purpose};
-use super::csr::status;
+use super::csr::{PBMTE, status};
 use super::load_store_queue::LineBytes;
 use super::pmp::Need;
 use super::trap::cause;
@@ -40,6 +40,22 @@ const EMPTY: QuickEntry = QuickEntry {
     delta: 0,
 };
 
+/// Bits 62 and 61 of a leaf entry (Svpbmt 1.0).
+const PBMT: u64 = 3 << 61;
+/// Reserved without Svpbmt and Svnapot.
+const RESERVED: u64 = !0 << 54;
+
+/// What a page-table entry says of the page's memory, beside what is there (Svpbmt 1.0).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MemoryType {
+    /// What is there decides.
+    Pma,
+    /// Not cached, weakly ordered (NC).
+    Uncached,
+    /// Not cached; accesses are made one after the other (IO).
+    Ordered,
+}
+
 /// An entry of a modelled TLB.
 #[derive(Clone, Copy, Debug)]
 pub struct TlbEntry {
@@ -50,6 +66,7 @@ pub struct TlbEntry {
     physical: u64,
     /// The low byte of the page-table entry.
     flags: u64,
+    memory_type: MemoryType,
     asid: u16,
 }
 
@@ -268,6 +285,7 @@ impl Core {
             self.data_privilege()
         };
         let machine = privilege == Privilege::Machine;
+        self.memory_type = MemoryType::Pma;
         let physical = if machine || self.csr.satp >> 60 == 0 {
             address
         } else {
@@ -280,7 +298,8 @@ impl Core {
             }));
         }
         let page = physical & !0xfff;
-        if self.pmp.uniform_page(physical)
+        if self.memory_type == MemoryType::Pma
+            && self.pmp.uniform_page(physical)
             && !bus.is_device(page)
             && bus.allows(page, 0x1000, need == Need::Write)
         {
@@ -331,6 +350,17 @@ impl Core {
             && (need != Need::Write || entry.flags & D != 0)
     }
 
+    /// Whether the page that was translated last is accessed past the caches. Such a page is not in the quick table.
+    pub fn is_uncached(&self) -> bool {
+        self.memory_type != MemoryType::Pma
+    }
+
+    /// The address that an entry gives, and the type of its memory.
+    fn apply(&mut self, entry: &TlbEntry, address: u64) -> u64 {
+        self.memory_type = entry.memory_type;
+        entry.physical | (address & entry.mask)
+    }
+
     fn look_up<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -350,7 +380,7 @@ impl Core {
             if let Some(entry) = self.mmu.find(side, address, asid)
                 && self.usable(&entry, need, privilege)
             {
-                return Ok(entry.physical | (address & entry.mask));
+                return Ok(self.apply(&entry, address));
             }
             if side == 0 {
                 self.statistics.fetch_tlb_misses += 1;
@@ -364,7 +394,7 @@ impl Core {
                     && self.usable(&entry, need, privilege)
                 {
                     self.mmu.insert(side, entry);
-                    return Ok(entry.physical | (address & entry.mask));
+                    return Ok(self.apply(&entry, address));
                 }
             }
             self.statistics.walks += 1;
@@ -377,7 +407,7 @@ impl Core {
             Ok(entry) => {
                 self.mmu.insert(side, entry);
                 self.mmu.insert_second(address, entry);
-                Ok(entry.physical | (address & entry.mask))
+                Ok(self.apply(&entry, address))
             }
             Err(cause) => Err(Exit::Trap(Exception {
                 cause,
@@ -502,13 +532,22 @@ impl Core {
     ) -> Option<u64> {
         let place = walk.entry();
         walk.outcome = Some(Err(page_fault(walk.need)));
-        // Bits 54 and up are reserved without Svpbmt and Svnapot.
-        if entry & V == 0 || entry >> 54 != 0 || entry & (R | W) == W {
+        let (reserved, types) = match self.csr.menvcfg & PBMTE {
+            0 => (RESERVED, 0),
+            _ => (RESERVED & !PBMT, entry & PBMT),
+        };
+        if entry & V == 0 || entry & reserved != 0 || entry & (R | W) == W {
             return None;
         }
+        let memory_type = match types >> 61 {
+            0 => MemoryType::Pma,
+            1 => MemoryType::Uncached,
+            2 => MemoryType::Ordered,
+            _ => return None,
+        };
         let number = entry >> 10 & ((1 << 44) - 1);
         if entry & (R | W | X) == 0 {
-            if entry & (D | A | U) == 0 && walk.level > 0 {
+            if entry & (D | A | U | PBMT) == 0 && walk.level > 0 {
                 walk.table = number << 12;
                 walk.level -= 1;
                 walk.outcome = None;
@@ -533,6 +572,7 @@ impl Core {
             mask,
             physical: number << 12,
             flags: wanted & 0xff,
+            memory_type,
             asid: (self.csr.satp >> 44) as u16,
         }));
         update.then_some(wanted)

@@ -29,6 +29,7 @@ mod mmu;
 mod pending;
 mod pmp;
 mod predictor;
+mod qos;
 mod store_buffer;
 #[cfg(test)]
 mod test_support;
@@ -47,6 +48,7 @@ pub use config::{HartConfig, IntervalConfig};
 pub use isa::a::modify;
 pub use isa::{Kind, Op, SINK, decode};
 pub use load_store_queue::LineBytes;
+pub use qos::{QosIds, QosRange};
 pub use statistics::HartStatistics;
 
 pub use self::core::Privilege;
@@ -58,6 +60,7 @@ use self::execute::{End, run_blocks};
 use self::fetch::{FetchBuffer, Missing};
 use self::interval::{Before, Window};
 use self::pmp::Need;
+use self::qos::Qos;
 use crate::types::Tick;
 
 /// An interrupt input of the hart.
@@ -125,6 +128,8 @@ pub struct Hart {
     resume: Option<Resume>,
     config: HartConfig,
     data_sets: u32,
+    qos: Option<QosRange>,
+    memory_types: bool,
     /// The state of an out-of-order pipeline.
     window: Option<Box<Window>>,
 }
@@ -139,6 +144,8 @@ impl Hart {
             resume: None,
             config: config.clone(),
             data_sets: 1,
+            qos: None,
+            memory_types: false,
             window: Window::new(config),
         }
     }
@@ -149,11 +156,28 @@ impl Hart {
         self.data_sets = sets;
     }
 
+    /// Gives the hart the register `srmcfg`, effective from the next reset. A hart without it has no such register.
+    pub fn set_qos(&mut self, range: QosRange) {
+        self.qos = Some(range);
+    }
+
+    /// Lets page-table entries have memory types (Svpbmt), effective from the next reset: the bus can make accesses past the caches.
+    pub fn set_memory_types(&mut self) {
+        self.memory_types = true;
+    }
+
+    /// The identifiers that go with the hart's requests now.
+    pub fn qos_ids(&self) -> QosIds {
+        self.core.csr.qos.map(|qos| qos.ids).unwrap_or_default()
+    }
+
     /// Resets the architectural and timing state and starts at `pc` in machine mode at the tick `at`. The statistics continue.
     pub fn reset(&mut self, pc: u64, at: Tick) {
         let statistics = self.core.statistics;
         self.core = Core::new(&self.config, self.core.hart_id, self.data_sets);
         self.core.statistics = statistics;
+        self.core.csr.qos = self.qos.map(Qos::new);
+        self.core.memory_types = self.memory_types;
         self.core.pc = pc;
         self.core.base = at;
         self.core.reset_time = at;
@@ -402,7 +426,7 @@ impl Hart {
         let pc = self.core.pc;
         let physical = self.core.translate(bus, pc, 2, Need::Execute, 0)?;
         let single = !self.core.pmp.uniform_page(physical);
-        if bus.is_device(physical) {
+        if bus.is_device(physical) || self.core.is_uncached() {
             return Err(fetch_fault(pc));
         }
         match self.blocks.get(bus, &mut self.fetched, physical, single) {
@@ -439,7 +463,7 @@ impl Hart {
             return Err(fetch_fault(next));
         }
         let second = self.core.translate(bus, next, 2, Need::Execute, 0)?;
-        if bus.is_device(second) {
+        if bus.is_device(second) || self.core.is_uncached() {
             return Err(fetch_fault(next));
         }
         let high = match self.fetched.half(bus, second) {

@@ -3,6 +3,7 @@
 //! A packet does not know the route or the state of any queue. It carries an [`Account`] from the first request of a
 //! transaction to the end of its last response, so that the ledger can be checked against the request itself.
 
+use crate::config::MemoryMap;
 use crate::hart::RemoteOperation;
 pub use crate::ledger::{Account, Transaction};
 use crate::types::{Line, Owner, Tick, TileId};
@@ -92,6 +93,28 @@ pub enum PacketKind {
         /// A code of `abi::dtu::DtuError`; 0 when the message was stored.
         error: u8,
     },
+}
+
+/// The request of an access to memory past the caches: to which memory, with what, and as what it is booked. `None`: no memory is there.
+pub fn past_caches(
+    map: &MemoryMap,
+    physical: u64,
+    bytes: u8,
+    operation: RemoteOperation,
+) -> Option<(TileId, PacketKind, Transaction)> {
+    let (index, address) = map.find(physical)?;
+    let kind = PacketKind::Remote {
+        address,
+        bytes,
+        operation,
+        register: false,
+    };
+    let transaction = match operation {
+        RemoteOperation::Load => Transaction::RemoteLoad,
+        RemoteOperation::Store(_) => Transaction::RemoteStore,
+        _ => Transaction::RemoteAtomic,
+    };
+    Some((map.id(index), kind, transaction))
 }
 
 impl PacketKind {

@@ -110,7 +110,7 @@ impl Tile {
                     .complete(packet.owner, packet.transaction, &packet.account, now);
                 self.written(now, packet.tag, packet.owner, fabric);
             }
-            Transaction::RemoteLoad | Transaction::RemoteStore => {
+            Transaction::RemoteLoad | Transaction::RemoteStore | Transaction::RemoteAtomic => {
                 fabric
                     .ledger
                     .complete(packet.owner, packet.transaction, &packet.account, now);

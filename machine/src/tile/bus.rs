@@ -13,7 +13,7 @@ use crate::hart::{
     Management, Place, RemoteOperation, Timing, UserTrap,
 };
 use crate::ledger::Resource;
-use crate::noc::Packet;
+use crate::noc::{Packet, past_caches};
 use crate::observe::Marker;
 use crate::timeline::Event;
 use crate::types::{Owner, Tick};
@@ -373,7 +373,9 @@ impl Bus for TileBus<'_> {
         bytes: u8,
         operation: RemoteOperation,
     ) -> Result<u32, BusFault> {
-        let request = self.local.engines.request(physical, bytes, operation);
+        let register = self.local.engines.request(physical, bytes, operation);
+        // What is no register is memory past the caches.
+        let request = register.or_else(|| past_caches(&self.local.map, physical, bytes, operation));
         let (engine, kind, transaction) = request.ok_or(BusFault)?;
         let (tile, owner, token) = (self.local.id, self.owner(), self.caches.token());
         let mut packet = Packet::request(now, tile, engine, owner, token, transaction, kind);

@@ -13,8 +13,8 @@ use bulkhead_machine::dram::banks::Timing;
 use bulkhead_machine::dram::controller::{ControllerConfig, Policy, WriteQueue};
 use bulkhead_machine::dram::map::AddressMap;
 use bulkhead_machine::hart::HartConfig;
-use bulkhead_machine::machine::Machine;
-use bulkhead_machine::types::TileId;
+use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
+use bulkhead_machine::types::{Tick, TileId};
 
 /// Registers by their ABI names.
 pub const ZERO: u32 = 0;
@@ -119,6 +119,10 @@ impl Program {
             self.addi(ZERO, ZERO, 0);
         }
         self
+    }
+    /// Replaces the word at a place.
+    pub fn patch(&mut self, at: Label, word: u32) {
+        self.words[at.0] = word;
     }
     /// Makes the word at a place a jump to a label that was not known earlier.
     pub fn patch_jump(&mut self, at: Label, to: Label) {
@@ -373,6 +377,38 @@ pub fn start_hart(
         None => machine.start_hart(tile, at, port as u64, 0),
     };
     started.expect("a hart");
+}
+
+/// Every recorded wait appears in the account of a request, and vice versa.
+pub fn waits_are_booked(machine: &Machine) {
+    let ledger = machine.ledger();
+    for (owner, booked) in ledger.totals() {
+        let latencies = ledger.latencies();
+        let own = latencies.iter().filter(|l| l.owner == owner);
+        let waited: Tick = own.map(|l| l.waited).sum();
+        assert_eq!(booked, waited, "{owner:?}: {:?}", ledger.bookings());
+    }
+}
+
+/// Runs up to a moment in pieces of different lengths. Nothing may end before.
+pub fn in_pieces(machine: &mut Machine, until: Tick) {
+    let mut length = 1;
+    while machine.now() < until {
+        length = length * 5 % 97;
+        let ticks = (machine.now() + length).min(until);
+        assert_eq!(machine.run(RunLimit { ticks }, None), Outcome::Limit);
+    }
+}
+
+/// A machine that runs in one piece up to a moment and an equal one that runs in pieces do the same.
+pub fn pieces_change_nothing(machine: impl Fn() -> Machine, until: Tick) {
+    let mut whole = machine();
+    assert_eq!(whole.run(RunLimit { ticks: until }, None), Outcome::Limit);
+    let mut pieces = machine();
+    in_pieces(&mut pieces, until);
+    assert_eq!(whole.statistics(), pieces.statistics());
+    assert_eq!(whole.ledger().bookings(), pieces.ledger().bookings());
+    assert_eq!(whole.digest(), pieces.digest());
 }
 
 /// A chip of one tile with two harts.

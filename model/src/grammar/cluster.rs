@@ -2,7 +2,7 @@
 
 use super::Kind::{Boolean, Integer, Name};
 use super::platform::{CYCLES, LATENCY, SOURCE};
-use super::{ElementRule, any, default, required};
+use super::{ElementRule, any, default, maybe, optional, required};
 
 /// See [`super::PLATFORM`].
 pub const CLUSTER: ElementRule = ElementRule {
@@ -44,7 +44,12 @@ pub const CLUSTER: ElementRule = ElementRule {
         ),
         SOURCE,
     ],
-    children: &[any("core"), any("partition"), any("origin")],
+    children: &[
+        any("core"),
+        any("partition"),
+        maybe("capacity"),
+        any("origin"),
+    ],
 };
 
 /// See [`super::PLATFORM`].
@@ -74,4 +79,31 @@ pub const PARTITION: ElementRule = ElementRule {
         ),
     ],
     children: &[],
+};
+
+const IDENTIFIERS: super::Kind = Integer { min: 1, max: 256 };
+
+/// See [`super::PLATFORM`].
+pub const CAPACITY: ElementRule = ElementRule {
+    name: "capacity",
+    about: "The second level has a capacity controller (CBQRI) instead of lockdown registers, and the harts have the register `srmcfg` (Ssqosid). A hart with a <partition> has its number plus 1 as its only RCID.",
+    attributes: &[
+        required(
+            "rcids",
+            IDENTIFIERS,
+            "Resource-control identifiers, numbered from 0; a power of two.",
+        ),
+        required(
+            "mcids",
+            IDENTIFIERS,
+            "Monitoring-counter identifiers, numbered from 0; a power of two.",
+        ),
+        optional(
+            "programmer",
+            Integer { min: 0, max: 7 },
+            "The only hart that reaches the controller's registers; without it, all do.",
+        ),
+        SOURCE,
+    ],
+    children: &[any("origin")],
 };

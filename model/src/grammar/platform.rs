@@ -4,7 +4,7 @@
 //! clock of the tile's pipeline).
 
 use super::Kind::{Boolean, Choice, Credits, Drift, Frequency, Integer, Name, Rate, Size, Span};
-use super::cluster::{CLUSTER, CORE, PARTITION};
+use super::cluster::{CAPACITY, CLUSTER, CORE, PARTITION};
 use super::mesh::{DMA, ENGINE, LOCAL_MEMORY};
 use super::pipeline::PIPELINE;
 use super::prefetcher::PREFETCHER;
@@ -231,6 +231,7 @@ pub const ELEMENTS: &[ElementRule] = &[
     CLUSTER,
     CORE,
     PARTITION,
+    CAPACITY,
     ElementRule {
         name: "network-card",
         about: "A network card that a tile may have: a virtio network device over virtio-mmio.",

@@ -23,6 +23,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     }
     for node in root.all("cluster") {
         partitions(node, errors);
+        capacity(node, errors);
         cores(root, node, errors);
         if node.boolean("coherent") {
             errors.push(Diagnostic::new(
@@ -166,6 +167,49 @@ fn partitions(cluster: &Node, errors: &mut Vec<Diagnostic>) {
             node.place("hart"),
             "write one <partition> for each hart that is limited; harts are numbered from 0",
         ));
+    }
+}
+
+/// A capacity controller has as many identifiers as fit fields of bits, and one for each hart with ways of its own.
+fn capacity(cluster: &Node, errors: &mut Vec<Diagnostic>) {
+    let Some(node) = cluster.child("capacity") else {
+        return;
+    };
+    let mut wrong = |cause: String, attribute: &str, help: String| {
+        let place = node.place(attribute);
+        errors.push(Diagnostic::new(Problem::Inconsistent(cause), place, help));
+    };
+    for attribute in ["rcids", "mcids"] {
+        let count = node.integer(attribute);
+        if !count.is_power_of_two() {
+            wrong(
+                format!("a field of `srmcfg` for {count} identifiers"),
+                attribute,
+                "write a power of two, such as 16".into(),
+            );
+        }
+    }
+    let harts = cluster.integer("harts");
+    if let Some(programmer) = node.maybe_integer("programmer").filter(|one| *one >= harts) {
+        wrong(
+            format!(
+                "hart {programmer} programs <capacity>, but the cluster has only {harts} harts"
+            ),
+            "programmer",
+            format!("harts are numbered from 0 to {}", harts - 1),
+        );
+    }
+    let rcids = node.integer("rcids");
+    let own = cluster.all("partition").map(|one| one.integer("hart") + 1);
+    if let Some(last) = own.max().filter(|last| *last >= rcids) {
+        wrong(
+            format!(
+                "hart {} has a <partition>, so its RCID is {last}, but there are only {rcids}",
+                last - 1
+            ),
+            "rcids",
+            format!("write {}", (last + 1).next_power_of_two()),
+        );
     }
 }
 

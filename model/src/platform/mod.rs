@@ -8,6 +8,7 @@
 mod check;
 mod cluster;
 mod engines;
+mod limits;
 mod mesh;
 mod pipeline;
 mod read;
@@ -16,6 +17,7 @@ mod write;
 use serde::Serialize;
 
 pub use engines::{Dma, Engine};
+pub use limits::{Capacity, Partition};
 pub(crate) use read::read;
 pub(crate) use write::write;
 
@@ -284,6 +286,9 @@ pub struct Cluster {
     /// Harts whose fills may use only some ways of the second level when the machine starts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<Partition>,
+    /// The capacity controller of the second level, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<Capacity>,
 }
 
 /// A hart of a cluster that is of another kind than the tile says.
@@ -297,17 +302,6 @@ pub struct ClusterCore {
     pub l1i: Cache,
     /// First-level data cache.
     pub l1d: Cache,
-}
-
-/// The ways of the second level that a hart's fills may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Partition {
-    /// The hart.
-    pub hart: u32,
-    /// The first way.
-    pub first: u32,
-    /// How many ways.
-    pub ways: u32,
 }
 
 impl Platform {

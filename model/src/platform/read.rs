@@ -4,10 +4,10 @@
 
 use super::check::check;
 use super::{
-    Accelerator, Cache, Clock, Cluster, ClusterCore, Controller, Dma, Dram, Dtu, Engine, Interval,
-    LocalMemory, Memory, MemoryPolicy, Network, NetworkCard, Operation, Origin, Partition,
-    Pipeline, PipelineModel, Platform, PlatformKind, Prefetcher, PrefetcherKind, Replacement,
-    Spread, Tile, Topology, WriteQueue,
+    Accelerator, Cache, Capacity, Clock, Cluster, ClusterCore, Controller, Dma, Dram, Dtu, Engine,
+    Interval, LocalMemory, Memory, MemoryPolicy, Network, NetworkCard, Operation, Origin,
+    Partition, Pipeline, PipelineModel, Platform, PlatformKind, Prefetcher, PrefetcherKind,
+    Replacement, Spread, Tile, Topology, WriteQueue,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::{self, Node};
@@ -504,6 +504,7 @@ impl Reader<'_> {
             hold: number("hold"),
             cores,
             partitions: node.all("partition").map(partition).collect(),
+            capacity: node.child("capacity").map(capacity),
         })
     }
 
@@ -559,7 +560,7 @@ impl Reader<'_> {
                 Some(identity) => format!("{}[{identity}]", node.rule.name),
                 None => node.rule.name.to_owned(),
             };
-            for inner in ["controller", "prefetcher"] {
+            for inner in ["controller", "prefetcher", "capacity"] {
                 if let Some(part) = node.child(inner) {
                     self.origins_of(part, &format!("{element}/{inner}"), &mut origins);
                 }
@@ -619,6 +620,14 @@ fn partition(node: &Node) -> Partition {
         hart: number("hart"),
         first: number("first"),
         ways: number("ways"),
+    }
+}
+
+fn capacity(node: &Node) -> Capacity {
+    Capacity {
+        rcids: narrow(node.integer("rcids")),
+        mcids: narrow(node.integer("mcids")),
+        programmer: node.maybe_integer("programmer").map(narrow),
     }
 }
 

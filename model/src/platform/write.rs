@@ -430,6 +430,15 @@ fn write_clusters(writer: &mut Writer, platform: &Platform) {
                 .attribute("ways", partition.ways)
                 .end();
         }
+        if let Some(capacity) = &part.capacity {
+            writer
+                .start("capacity")
+                .attribute("rcids", capacity.rcids)
+                .attribute("mcids", capacity.mcids)
+                .optional("programmer", capacity.programmer);
+            let element = format!("cluster[{}]/capacity", part.name);
+            close(writer, platform, &element);
+        }
         close(writer, platform, &format!("cluster[{}]", part.name));
     }
 }

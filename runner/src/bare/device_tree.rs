@@ -96,7 +96,12 @@ fn write(config: &PlatformConfig, part: &Part<'_>) -> FdtWriterResult<Vec<u8>> {
         tree.property_u32("reg", u32::try_from(*number).unwrap_or(u32::MAX))?;
         tree.property_string("status", "okay")?;
         tree.property_string("compatible", "riscv")?;
-        tree.property_string("riscv,isa", "rv64imafdc_zicsr_zifencei")?;
+        let cluster = tile.cluster.as_ref();
+        let isa = match cluster.is_some_and(|cluster| cluster.capacity.is_some()) {
+            true => "rv64imafdc_zicsr_zifencei_ssqosid",
+            false => "rv64imafdc_zicsr_zifencei",
+        };
+        tree.property_string("riscv,isa", isa)?;
         tree.property_string("mmu-type", "riscv,sv39")?;
         let interrupts = tree.begin_node("interrupt-controller")?;
         tree.property_u32("#interrupt-cells", 1)?;

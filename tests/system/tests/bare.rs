@@ -176,6 +176,25 @@ fn every_hart_of_a_chip_runs_a_program() {
     }
 }
 
+/// With a capacity controller, `ways` are limits of identifiers; rivals evict nothing, and without `ways` they do.
+#[test]
+fn limits_of_a_capacity_controller_keep_a_programs_lines() {
+    let evicted = |own: &str, others: &str| {
+        let result = ran(&format!(
+            r#"<system name="s" paradigm="bare" platform="virt-qos" duration="4ms"><domain name="d">
+                 <app name="table" harts="1" program="memory/measure" memory="1MiB" {own}>
+                   <argument name="role" value="chase"/><argument name="bytes" value="65536"/><argument name="stride" value="64"/>
+                   <argument name="forever" value="true"/></app>
+                 <app name="copy" harts="2" program="memory/measure" memory="4MiB" {others}>
+                   <argument name="role" value="copy"/><argument name="bytes" value="2097152"/><argument name="forever" value="true"/></app>
+               </domain></system>"#
+        ));
+        waited(only(&result), "table", "copy", "L2 eviction")
+    };
+    assert_eq!(evicted(r#"ways="0-1""#, r#"ways="2-7""#), 0);
+    assert!(evicted("", "") > 0);
+}
+
 #[test]
 fn a_program_crashes_where_it_lies_and_under_its_name() {
     let result = ran(

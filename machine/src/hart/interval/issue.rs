@@ -312,7 +312,8 @@ fn translate<B: Bus>(core: &mut Core, bus: &mut B, address: u64, bytes: u8) -> O
     }
     let physical = core.translate(bus, address, bytes.into(), Need::Read, 0);
     let physical = physical.ok()?;
-    let memory = !bus.is_device(physical) && bus.allows(physical, bytes.into(), false);
+    let cached = !core.is_uncached() && !bus.is_device(physical);
+    let memory = cached && bus.allows(physical, bytes.into(), false);
     memory.then_some(physical)
 }
 
