@@ -305,7 +305,7 @@ impl Fabric {
                     ..
                 } => {
                     let (all, tile) = (&mut memory.reservations, packet.owner.tile);
-                    let value = all.perform(ram, tile, address, bytes, operation);
+                    let value = all.perform(ram, tile, offset, bytes, operation);
                     let kind = match operation {
                         RemoteOperation::Modify(..) => PacketKind::AtomicWrite {
                             address,
