@@ -284,7 +284,7 @@ impl EndpointFile {
         let Endpoint::Receive(mut receive) = self.get(index) else {
             return Err(DtuError::ReceiverGone);
         };
-        if self.generation(index) > epoch {
+        if !self.receives_since(index, epoch) {
             return Err(DtuError::ReceiverGone);
         }
         if payload + HEADER_SIZE > usize::from(receive.slot_size) {
@@ -312,6 +312,11 @@ impl EndpointFile {
         receive.occupied |= 1 << slot;
         self.update(index, Endpoint::Receive(receive));
         Ok(reservation)
+    }
+
+    /// Whether an endpoint receives, and has not been configured since `epoch`.
+    pub fn receives_since(&self, index: u16, epoch: u64) -> bool {
+        matches!(self.get(index), Endpoint::Receive(_)) && self.generation(index) <= epoch
     }
 
     /// Makes a stored message visible and its right to reply usable. The message left its sender's unit at `epoch`. Returns the

@@ -5,7 +5,7 @@
 
 use super::Dtu;
 use super::env::TileKind;
-use super::transfer::{Origin, Target, Transfer, split_memory, split_message};
+use super::transfer::{Origin, Stage, Target, Transfer, split_memory, split_message};
 use crate::noc::packet::Transaction;
 use bulkhead_abi::dtu::{
     DtuError, Endpoint, MESSAGE_MAX, NO_ENDPOINT, Opcode, PAGE_SIZE, TILEMUX_ACTIVITY, TLB_READ,
@@ -100,7 +100,15 @@ impl Dtu {
             command.argument().into(),
             size,
         )?;
-        let physical = self.locate((MESSAGE_MAX - HEADER_SIZE) as u64, TLB_READ)?;
+        let mut chunks = split_message(size, self.config.block);
+        let physical = match chunks.as_mut_slice() {
+            // It only asks whether the sender's endpoint is as it was. There is nothing to read.
+            [question] if size == 0 => {
+                (question.stage, question.data) = (Stage::Ready, Some(Box::default()));
+                0
+            }
+            _ => self.locate((MESSAGE_MAX - HEADER_SIZE) as u64, TLB_READ)?,
+        };
         if self.kind(right.send.target_tile) != TileKind::Processing {
             return Err(DtuError::TargetRefused);
         }
@@ -124,7 +132,7 @@ impl Dtu {
                 origin: Origin::Reply(right),
             },
             physical,
-            chunks: split_message(size, self.config.block),
+            chunks,
             asked: 0,
             stop: None,
         })

@@ -88,7 +88,16 @@ impl Dtu {
         let Some(part) = known else {
             partial.remove(&packet.source);
             if end >= length {
-                self.answer(env, &packet, DtuError::BadSize);
+                let (owner, epoch) = (packet.owner, answer.1);
+                let asks = payload.is_empty() && header.flags & FLAG_REPLY != 0;
+                let error = match asks && !self.endpoints.receives_since(endpoint, epoch) {
+                    true => DtuError::ReceiverGone,
+                    false => DtuError::BadSize,
+                };
+                self.answer(env, &packet, error);
+                if asks {
+                    env.observe(Observation::MessageRefused { flow, owner, error });
+                }
             }
             return;
         };

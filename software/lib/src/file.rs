@@ -159,9 +159,20 @@ impl Mount {
     /// # Panics
     /// If the description does not give the gate.
     pub fn connect(name: &str) -> Result<Self> {
+        Self::connect_within(name, PATIENCE)
+    }
+
+    /// Like [`connect`](Self::connect), but waits for a service that is still starting for at most this many nanoseconds.
+    ///
+    /// # Errors
+    /// As for [`connect`](Self::connect).
+    ///
+    /// # Panics
+    /// If the description does not give the gate.
+    pub fn connect_within(name: &str, patience: u64) -> Result<Self> {
         Ok(Self {
             client: Client::new(SendGate::named(name)),
-            session: Session::open(name, 0, PATIENCE)?,
+            session: Session::open(name, 0, patience)?,
             direct: true,
             places: Vec::new(),
         })

@@ -6,6 +6,8 @@
 //! The common case of every operation is inlined and takes a handful of register accesses. If the DTU does not know a page yet, it
 //! reports an error and TileMux inserts the translation; that is rare, because the unit keeps 32 pages.
 
+mod buffer;
+
 use crate::argument;
 use crate::repeat::{PAUSE, repair, repair_or_wait, repeat, repeat_with};
 use crate::time::Stopwatch;
@@ -18,28 +20,11 @@ use bulkhead_hal::dtu::{self, Line, Slot};
 use bulkhead_user::user;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+pub use buffer::MessageBuffer;
 pub use bulkhead_abi::words::Aligned;
 
 /// Result of an operation on a gate.
 pub type Result<T> = core::result::Result<T, DtuError>;
-
-/// A message must be within one page; a buffer of this type does, because it is aligned to its size.
-#[repr(C, align(2048))]
-#[derive(Debug)]
-pub struct MessageBuffer(pub [u8; 2048]);
-
-impl MessageBuffer {
-    /// A buffer of zeros.
-    pub const fn new() -> Self {
-        Self([0; 2048])
-    }
-}
-
-impl Default for MessageBuffer {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// What a one-way message says in addition to its payload; it travels as the label of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +96,8 @@ impl SendGate {
     /// whose content is dropped.
     ///
     /// # Errors
-    /// [`DtuError::NoCredits`] if too many messages are outstanding, or another error of the DTU.
+    /// Does not wait: [`DtuError::NoCredits`] if too many messages are outstanding, [`DtuError::NoSpace`] if earlier messages of the gate, such
+    /// as those of this activity's predecessor, are still at the receiver, or another error of the DTU.
     #[inline(always)]
     pub fn send(&self, message: &[u8]) -> Result<()> {
         self.send_one_way(message, ONE_WAY)
@@ -134,7 +120,7 @@ impl SendGate {
     /// Sends a message whose reply will come to `reply` with `label`.
     ///
     /// # Errors
-    /// As for [`send`](Self::send).
+    /// As for [`send`](Self::send); does not wait either.
     #[inline(always)]
     pub fn send_with_reply(&self, message: &[u8], reply: &ReceiveGate, label: u64) -> Result<()> {
         repeat(message.as_ptr() as u64, TLB_READ, || {
@@ -142,16 +128,24 @@ impl SendGate {
         })
     }
 
-    /// Sends a message and waits for its reply until the clock of [`time::now`] shows `moment` nanoseconds; returns `None` then.
-    /// The credit comes back only when the receiver answers after all; that answer is dropped.
+    /// Sends a message and waits for its reply, and before that for a slot of the receiver, until the clock of [`time::now`] shows `moment`
+    /// nanoseconds; returns `None` then. If the message was sent by then, its credit comes back only when the receiver answers after all;
+    /// that answer is dropped.
     ///
     /// # Errors
-    /// As for [`send`](Self::send).
+    /// As for [`send`](Self::send), except [`DtuError::NoSpace`].
     pub fn call_until(&self, message: &[u8], moment: u64) -> Result<Option<Message>> {
         /// Labels of such calls, none of which is 0 or [`ONE_WAY`].
         static LAST: AtomicU64 = AtomicU64::new(1 << 32);
         let label = LAST.fetch_add(1, Ordering::Relaxed);
-        self.send_with_label(message, label)?;
+        while let Err(error) = self.send_with_label(message, label) {
+            let now = time::now();
+            match error {
+                DtuError::NoSpace if now >= moment => return Ok(None),
+                DtuError::NoSpace => time::sleep_until(moment.min(now + PAUSE)),
+                error => return Err(error),
+            }
+        }
         loop {
             while let Some(answer) = fetch(self.line.reply(), self.reply_buffer)? {
                 if answer.label() == label {
@@ -648,6 +642,13 @@ impl Message {
             Err(_) => {}
         }
         Ok(())
+    }
+
+    /// Whether the sender still waits for an answer: it has not ended, and its endpoint for answers is as it was. A server that keeps
+    /// messages for long should ask now and then, because a kept message takes a slot from whoever has the sender's gate next.
+    pub fn is_awaited(&self) -> bool {
+        // An empty reply has no effect, but the sender's unit says whether it would accept one.
+        repeat(0, 0, || self.place.reply(&[])) != Err(DtuError::ReceiverGone)
     }
 
     /// Frees the slot without an answer, as a drop does, but at an explicit place.

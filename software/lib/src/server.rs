@@ -26,6 +26,7 @@ use bulkhead_common::account::{Account, Terms, Verdict};
 use bulkhead_common::message::{self, Body, Buffer};
 use bulkhead_common::payer::Fixed;
 use bulkhead_common::quantity;
+use bulkhead_common::rounds::Rounds;
 use bulkhead_common::shares::Seats;
 use bulkhead_common::status::Status;
 use bulkhead_common::waiting::Waiting;
@@ -142,6 +143,12 @@ impl Incoming {
         self.message.as_ref().map_or(&[], |m| m.rest())
     }
 
+    /// Whether its sender still waits for the answer. A service that keeps requests for long asks now and then
+    /// ([`Rounds`](bulkhead_common::rounds::Rounds)) and drops those whose senders are gone: each takes a slot from its sender's successor.
+    pub fn is_awaited(&self) -> bool {
+        self.message.as_ref().is_some_and(Message::is_awaited)
+    }
+
     /// Answers with bytes, the first eight of which are 0 or the code of a [`Status`]. They must not cross a page.
     pub fn reply(self, reply: &[u8]) {
         self.send(reply);
@@ -208,6 +215,8 @@ pub struct Server {
     /// Accounts of the clients of the other gates: as many for each.
     lower: Fixed<Account>,
     waiting: Waiting<Message>,
+    /// For those that wait long.
+    rounds: Rounds,
     /// No client of the first gate has less than this left (nanoseconds), so an empty request is answered without checking an
     /// account.
     least: i64,
@@ -318,6 +327,7 @@ impl Server {
         };
         Self {
             waiting: Waiting::with_capacity(slots.sum()),
+            rounds: Rounds::default(),
             least: first[0].clear_for(),
             look_again: 0,
             buffer: AtomicU64::new(lanes[0].gate.buffer()),
@@ -410,8 +420,36 @@ impl Server {
         let alarm = service.alarm();
         match self.waiting.is_empty() {
             true => alarm,
-            false => alarm.into_iter().chain(self.waiting.next()).min(),
+            false => alarm.into_iter().chain(self.look_at_waiting()).min(),
         }
+    }
+
+    /// A request is about to wait.
+    fn begin_rounds(&mut self) {
+        if self.waiting.is_empty() {
+            self.rounds = Rounds::default();
+        }
+    }
+
+    /// Looks at a request that has waited for long, and drops it if its sender has ended. Returns when there is something to do for
+    /// those that wait.
+    #[cold]
+    fn look_at_waiting(&mut self) -> Option<u64> {
+        let now = time::now();
+        let due = self.rounds.due(now, self.waiting.count());
+        let item = due.and_then(|index| Some((index, self.waiting.item(index)?)));
+        if let Some((index, message)) = item {
+            if !message.is_awaited() {
+                drop(self.waiting.remove(index));
+                self.rounds.dropped();
+            }
+            return Some(now);
+        }
+        self.rounds
+            .next()
+            .into_iter()
+            .chain(self.waiting.next())
+            .min()
     }
 
     /// Sleeps until there is something to do. The sleep ends at once if a message is there, so the server always sleeps first: that
@@ -421,7 +459,7 @@ impl Server {
         let until = if self.waiting.is_empty() {
             alarm.unwrap_or(0)
         } else {
-            let next = self.waiting.next().unwrap_or(u64::MAX);
+            let next = self.look_at_waiting().unwrap_or(u64::MAX);
             alarm.map_or(next, |alarm| alarm.min(next))
         };
         crate::gate::drop_answers();
@@ -592,6 +630,7 @@ impl Server {
         let again = match verdict {
             Verdict::Serve => answer(service, client, operation, message),
             Verdict::Delay(until) => {
+                self.begin_rounds();
                 if let Err(message) = self.waiting.put(client, until, message) {
                     refuse(message, Status::TooMany);
                 }
@@ -612,6 +651,7 @@ impl Server {
     #[cold]
     #[inline(never)]
     fn put_back(&mut self, client: Client, message: Message) {
+        self.begin_rounds();
         if let Err(message) = self.waiting.put_back(client, time::now(), message) {
             refuse(message, Status::TooMany);
         }

@@ -89,7 +89,7 @@ pub struct Granted {
 
 /// Nanoseconds for which clients of the library wait for a service that is still starting. A manager waits 50 ms for a service before
 /// it starts what needs it or says that there will be none; what it has to do besides comes on top.
-pub(crate) const PATIENCE: u64 = 60_000_000;
+pub const PATIENCE: u64 = 60_000_000;
 
 impl Session {
     /// Opens a session with the service behind the send gate of this name. If the service is still starting, waits for at most this

@@ -165,7 +165,8 @@ impl Network {
     /// [`SLOT`](bulkhead_common::network::SLOT) bytes.
     ///
     /// # Errors
-    /// The unit's error.
+    /// Does not wait for the answer, or for a slot of the service: [`Status::Busy`] if all credits are in use, or if a request of this
+    /// activity's predecessor still takes the slot; or another error of the unit.
     pub fn receive_later(
         &mut self,
         socket: &Udp,

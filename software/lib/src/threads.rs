@@ -7,8 +7,9 @@
 //! one by one; all are polled again after every event, in their order.
 
 use crate::gate::{Message, ReceiveGate, Result, SendGate, drop_answers};
+use crate::repeat::PAUSE;
 use crate::time;
-use bulkhead_abi::dtu::NO_ENDPOINT;
+use bulkhead_abi::dtu::{DtuError, NO_ENDPOINT};
 use core::cell::{Cell, RefCell};
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
@@ -143,15 +144,19 @@ impl<const N: usize> Calls<N> {
         Self::default()
     }
 
-    /// Sends a message and waits for its answer. The message must not cross a page.
+    /// Sends a message and waits for its answer, and before that for a slot of the receiver. The message must not cross a page.
     ///
     /// # Errors
-    /// As for [`SendGate::send`]; [`DtuError::ReceiverGone`](bulkhead_abi::dtu::DtuError::ReceiverGone) if the receiver ended before it
-    /// replied.
+    /// As for [`SendGate::send`], except [`DtuError::NoSpace`]; [`DtuError::ReceiverGone`] if the receiver ended before it replied.
     pub async fn call(&self, gate: &SendGate, message: &[u8]) -> Result<Message> {
         let label = self.last.get() + 1;
         self.last.set(label);
-        gate.send_with_label(message, label)?;
+        while let Err(error) = gate.send_with_label(message, label) {
+            match error {
+                DtuError::NoSpace => sleep_until(time::now() + PAUSE).await,
+                error => return Err(error),
+            }
+        }
         let answer = poll_fn(|_| match self.answers.borrow_mut().take(label) {
             Some(answer) => progress(Ok(answer)),
             None => {

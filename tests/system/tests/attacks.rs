@@ -417,6 +417,93 @@ fn tricks_with_odd_numbers_leave_the_honest_alone() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// A server that asks a sender's unit without a pause whether its message is still awaited: the sender is on the honest client's tile, or
+/// it is the kernel, whose question stays unanswered.
+#[test]
+fn empty_answers_without_a_pause_harm_nobody() {
+    let one = |name: &str, kind: &str, tile: u16, gate: &str| {
+        format!(
+            r#"<app name="{name}" tile="{tile}" program="attack/letters" background="true"><argument name="kind" value="{kind}"/>{gate}<limit kernel-memory="4KiB"/></app>"#
+        )
+    };
+    let server = one("h1", "hollow", 7, r#"<rgate name="box"/>"#);
+    let sender = one("h2", "sender", 6, r#"<sgate name="box" to="h1"/>"#);
+    let asked = server.replace(
+        "<rgate name=\"box\"/>",
+        "<service/><rgate name=\"priority-0\"/>",
+    );
+    let opener = r#"<app name="h2" tile="4" program="attack/accomplice" background="true"><session name="friend" to="h1"/><limit kernel-memory="4KiB"/></app>"#;
+    let alone = alone();
+    for (name, text) in [
+        ("hollow", system(&below(&server), &sender)),
+        ("hollow, kernel", system(&below(&(asked + opener)), "")),
+    ] {
+        match judge(name, &text, &[], alone) {
+            Ok(seen) => assert!(seen.done[0] >= 100, "no attack\n{}", seen.report.console),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Clients of the timer that leave requests for far moments and come back, and one that asks for moments that have passed and for all periods:
+/// an important client is woken as punctually as beside other clients, and so is a client of the same gate.
+#[test]
+fn letters_to_the_timer_delay_no_other_client() {
+    let worst = |others: &str| {
+        let text = format!(
+            r#"<system name="letters" platform="./shared.xml" duration="60ms" manager-tile="1">
+  <domain name="control" criticality="A">
+    <app name="timer" tile="2" program="tiled/timer" background="true"><argument name="budget" value="100us"/><argument name="period" value="1ms"/>
+      <rgate name="priority-0" slots="4"/><rgate name="priority-1" slots="16"/></app>
+    <app name="high" tile="3" program="service/clock"><argument name="runs" value="150"/><sgate name="timer" to="timer" gate="priority-0"/></app>
+    <app name="low" tile="4" program="service/clock"><argument name="runs" value="150"/><sgate name="timer" to="timer" gate="priority-1"/></app>
+  </domain>
+  {others}
+</system>"#
+        );
+        let report = boot_booked(&text);
+        let console = &report.console;
+        assert!(matches!(report.code, Some(0 | 3)), "{console}");
+        let whole = report
+            .stopped("timer")
+            .is_none_or(|why| why == "stopped by its manager");
+        assert!(whole, "{console}");
+        let closed = "kernel: books: all is there that was there at boot";
+        assert!(console.contains(closed), "{console}");
+        let late = ["high", "low"].map(|name| {
+            let line = report.printed(name).first().copied().unwrap_or_default();
+            let number = line
+                .split(' ')
+                .nth(2)
+                .and_then(|word| word.parse::<u64>().ok());
+            number.unwrap_or_else(|| panic!("{name}\n{console}"))
+        });
+        let left = console.matches("1 rounds, 1 children").count();
+        (late, left)
+    };
+    let ([high, low], _) = worst("");
+    let app = |name: &str, kind: &str, tile: u16, more: &str| {
+        format!(
+            r#"<app name="{name}" tile="{tile}" program="attack/letters" background="true"><argument name="kind" value="{kind}"/>{more}<sgate name="timer" to="timer" gate="priority-1"/></app>"#
+        )
+    };
+    let restart = r#"<service restart="on-failure" restarts="60"/><rgate name="priority-0"/>"#;
+    let others = app("h1", "letters", 5, restart)
+        + &app("h2", "letters", 6, restart)
+        + &app("h3", "moments", 7, "")
+        + &app("h4", "moments", 6, "");
+    let ([beside, beside_low], left) = worst(&below(&others));
+    println!("late by {beside} and {beside_low} ns, {high} and {low} ns alone; {left} letters");
+    assert!(left >= 4, "no attack");
+    // The request of another that has begun, a look, and the alarm of another that is due at the same time: each at most 5 us (`REQUEST`).
+    assert!(beside <= high + 15_000, "{beside} instead of {high}");
+    // Of its own gate, the requests and alarms of four others come on top.
+    assert!(
+        beside_low <= low + 15_000 + 4 * 10_000,
+        "{beside_low} instead of {low}"
+    );
+}
+
 /// The pair of hostile programs for a seed: two applications of one tile, one of them next to the file service; or one application and a
 /// manager that has the memory and the tile for children, windows and pagers of its own.
 fn pair(seed: u64) -> String {

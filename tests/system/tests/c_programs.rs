@@ -42,6 +42,25 @@ fn pipes_in_c() {
     assert_eq!(report.code, Some(0), "{}", report.console);
 }
 
+/// A server in C keeps a request of a client that fails; its successor waits in the library until the server drops it.
+#[test]
+fn a_server_in_c_drops_what_nobody_awaits() {
+    if !has_compiler() {
+        return;
+    }
+    let text = r#"<system name="c" platform="tiled-gem5" duration="100ms" manager-tile="1">
+  <domain name="d">
+    <app name="keeper" tile="3" program="c/keeper"><rgate name="priority-0"/></app>
+    <app name="client" tile="2" program="service/successor"><service restart="on-failure"/><rgate name="priority-0"/>
+      <mgate name="note" size="4KiB"/><sgate name="server" to="keeper" credits="1"/></app>
+  </domain>
+</system>"#;
+    let report = boot_text(text, &[]).remove(0);
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    let said = report.printed("keeper");
+    assert_eq!(said, ["the first sender has ended"], "{}", report.console);
+}
+
 #[test]
 fn a_server_and_a_client_in_c() {
     if !has_compiler() {

@@ -348,6 +348,74 @@ fn a_pager_that_is_killed_comes_back_with_its_clients_or_they_end_with_a_word() 
     assert!(again > 0 && ended > 0);
 }
 
+/// The file service of a pager is killed in the middle, with and without coming back. Clients that need no file get their pages, although
+/// another client asks the pager for files without a pause; nobody gets a page with wrong contents; the pager does not end.
+#[test]
+fn a_pager_whose_file_service_is_killed_serves_those_who_need_no_file() {
+    let (mut again, mut ended, mut worst) = (0, 0, 0);
+    for restart in ["", r#"<service restart="on-failure" restarts="3"/>"#] {
+        let steady = |file: &str| {
+            format!(r#"<argument name="steps" value="200"/><argument name="file" value="{file}"/>"#)
+        };
+        let mapper = r#"<app name="mapper" tile="7" program="paging/mapper" memory="512KiB" pager="pager" background="true"><sgate name="pager" to="pager" gate="requests"/></app>"#;
+        // From the moment of the blow on, `beside` uses new pages.
+        let text = |from: u64| {
+            let start = format!(
+                r#"<argument name="start" value="{}"/><argument name="pages""#,
+                from / 1000
+            );
+            let clients = churn("a", 4, &steady("a"))
+                + &churn("b", 5, &steady("b"))
+                + &touch("beside", 6, "heap=\"lazy\"").replace(r#"<argument name="pages""#, &start)
+                + mapper;
+            churning("", &clients).replace(
+                "<mgate name=\"disk\"",
+                &format!("{restart}<mgate name=\"disk\""),
+            )
+        };
+        let whole = run(&text(0));
+        assert_eq!(whole.code, Some(0), "{}", whole.console);
+        let end = whole.statistics.ticks / whole.cycle / 2;
+        let begin = whole.began(4).unwrap_or(0) / 2;
+        for point in 1..5 {
+            let (at, tile, how) = (begin + (end - begin) * point / 5, 2, Blow::Crash);
+            let report = boot_struck(&text(at), Strike { at, tile, how });
+            let console = &report.console;
+            assert!(matches!(report.code, Some(0 | 3)), "at {at} ns:\n{console}");
+            let whole = report
+                .stopped("pager")
+                .is_none_or(|why| why == "stopped by its manager");
+            assert!(whole, "at {at} ns:\n{console}");
+            assert!(!console.contains("is wrong"), "at {at} ns:\n{console}");
+            if report
+                .stopped("files")
+                .is_none_or(|why| !why.contains("0x0"))
+            {
+                continue;
+            }
+            assert!(
+                report.printed("beside").contains(&"16 pages"),
+                "at {at} ns:\n{console}"
+            );
+            worst = worst.max(report.spans(6).into_iter().max().unwrap_or(0));
+            for name in ["a", "b"] {
+                match report
+                    .printed(name)
+                    .iter()
+                    .any(|line| line.contains("of its own"))
+                {
+                    true => again += 1,
+                    false => ended += 1,
+                }
+            }
+        }
+    }
+    println!(
+        "clients with files that went on: {again}; that ended: {ended}; worst fault beside them: {worst} cycles"
+    );
+    assert!(again > 0 && ended > 0);
+}
+
 /// Pagers that answer for activities that have ended, all at the same moments, take no page and no text from their neighbours. From
 /// outside, the test cannot see whether an answer of the honest pager ever found no room; an attacker's answer did not.
 #[test]

@@ -64,6 +64,49 @@ fn the_timer_wakes_in_time_and_the_important_client_first() {
     }
 }
 
+/// A client that is started again waits for what its predecessor left at a server that keeps requests, but no longer than until the server
+/// looks whether the predecessor still waits. Before the mend it waited for the predecessor's moment (10 s) with the timer, and in vain for
+/// another period of the budget with the framework's delayed requests.
+#[test]
+fn whoever_is_started_again_does_not_wait_for_what_its_predecessor_left() {
+    let client = |how: &str, tile: u16| {
+        format!(
+            r#"<app name="{how}" tile="{tile}" program="service/successor"><argument name="how" value="{how}"/>
+      <service restart="on-failure"/><rgate name="priority-0"/><mgate name="note" size="4KiB"/>
+      <sgate name="server" to="{}" credits="1"/></app>"#,
+            if how == "work" { "worker" } else { "timer" }
+        )
+    };
+    let report = run(&format!(
+        r#"<system name="successors" platform="tiled-gem5" duration="100ms" manager-tile="1">
+  <domain name="d">
+    <app name="timer" tile="2" program="tiled/timer" background="true"><rgate name="priority-0"/></app>
+    <app name="worker" tile="3" program="service/example" background="true">
+      <argument name="budget" value="18us"/><argument name="period" value="30ms"/><rgate name="priority-0"/></app>
+    {}{}{}{}
+  </domain>
+</system>"#,
+        client("call", 4),
+        client("until", 5),
+        client("threads", 6),
+        client("work", 7),
+    ));
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    for (name, most) in [
+        ("call", 25_000_000),
+        ("until", 25_000_000),
+        ("threads", 25_000_000),
+        ("work", 35_000_000),
+    ] {
+        let said = report.printed(name);
+        let waited = said.iter().find_map(|line| line.strip_prefix("waited "));
+        let waited = waited.and_then(|rest| rest.strip_suffix(" ns")?.parse().ok());
+        let waited: u64 = waited.unwrap_or_else(|| panic!("{name}: {said:?}\n{}", report.console));
+        println!("{name}: {waited} ns");
+        assert!(waited < most, "{name}: {waited} ns");
+    }
+}
+
 #[test]
 fn lines_of_the_console_are_whole_and_its_clients_bounded() {
     let report = run(

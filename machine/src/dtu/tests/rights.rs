@@ -47,6 +47,61 @@ fn a_right_to_reply_does_not_reach_who_receives_there_now() {
     }
 }
 
+/// An empty reply asks whether the sender's endpoint is as it was. It has no other effect: the message and the right to answer it stay.
+#[test]
+fn an_empty_reply_shows_whether_the_sender_is_there() {
+    let is_there = |world: &mut World, offset: u64| {
+        let command = Command::new(Opcode::Reply, 8, offset as u32);
+        // The address is no data: nothing is translated or read.
+        let error = world.execute(2, command, u64::MAX, 0, 0).0;
+        assert!(error == DtuError::BadSize || error == DtuError::ReceiverGone);
+        error == DtuError::BadSize
+    };
+    for credits_max in [2, UNLIMITED_CREDITS] {
+        for end in ["answered", "gone", "a neighbour's", "its own again"] {
+            let mut world = World::new(&config());
+            let offset = asked(&mut world, credits_max);
+            let before = world.endpoint(2, 8);
+            for _ in 0..3 {
+                assert!(is_there(&mut world, offset));
+            }
+            assert_eq!(world.endpoint(2, 8), before);
+            assert_eq!(world.fetch(1, 9), None);
+            if credits_max == 2 {
+                assert_eq!(credits(&world), 1);
+            }
+            match end {
+                "answered" => {
+                    assert_eq!(reply(&mut world, offset), DtuError::None);
+                    assert!(world.fetch(1, 9).is_some());
+                    let again = Command::new(Opcode::Reply, 8, offset as u32);
+                    let error = world.execute(2, again, BASE, 0, 0).0;
+                    assert_eq!(error, DtuError::BadMessage);
+                    continue;
+                }
+                "gone" => world.set(1, 9, Endpoint::Invalid),
+                "a neighbour's" => world.set(1, 9, receive_at(0x5000, 4, 256, NO_ENDPOINT)),
+                _ => world.set(1, 9, world.endpoint(1, 9)),
+            }
+            assert!(!is_there(&mut world, offset), "{end}");
+            if end != "gone" {
+                assert_eq!(world.fetch(1, 9), None);
+            }
+            let acknowledge = Command::new(Opcode::Acknowledge, 8, offset as u32);
+            assert_eq!(world.execute(2, acknowledge, 0, 0, 0).0, DtuError::None);
+        }
+    }
+    // Without a right to reply, there is nobody to ask.
+    let mut world = World::new(&config());
+    channel(&mut world, 2, 256);
+    let send = Command::new(Opcode::Send, 8, u32::from(NO_ENDPOINT));
+    assert_eq!(world.execute(1, send, BASE, 1, 0).0, DtuError::None);
+    let offset = world.fetch(2, 8).expect("a message");
+    let command = Command::new(Opcode::Reply, 8, offset as u32);
+    let error = world.execute(2, command, BASE, 0, 0).0;
+    assert_eq!(error, DtuError::NoReply);
+}
+
 #[test]
 fn a_reply_under_way_does_not_reach_who_receives_there_now() {
     let mut world = World::new(&config());

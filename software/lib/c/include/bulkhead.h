@@ -24,7 +24,7 @@ enum {
     BH_TRANSLATION_FAULT = -3,   /* this program may not read or write the memory */
     BH_BAD_SIZE = -4,            /* the message is empty or too large */
     BH_NO_CREDITS = -5,          /* too many messages of this gate are unanswered */
-    BH_NO_SPACE = -6,            /* the receiver has no free slot */
+    BH_NO_SPACE = -6,            /* the receiver has no free slot; `bh_send`, `bh_call` and `bh_ask` wait for one instead */
     BH_RECEIVER_GONE = -7,       /* the receiver no longer exists */
     BH_OUT_OF_BOUNDS = -8,       /* the access ends beyond the memory gate */
     BH_NO_PERMISSION = -9,       /* the gate does not allow this direction */
@@ -91,9 +91,9 @@ int bh_send_gate(const char *name);
 int bh_receive_gate(const char *name);
 int bh_memory_gate(const char *name);
 
-/* Sends a message. Waits until the gate has a credit. */
+/* Sends a message. Waits until the gate has a credit and the receiver a free slot of this gate. */
 int bh_send(int gate, const void *data, size_t length);
-/* Sends a message and waits for the answer. Returns the length of the answer, and copies at most `size` bytes of it. A receiver that
+/* Sends a message and waits for the answer, and before that for a free slot of the receiver. Returns the length of the answer, and copies at most `size` bytes of it. A receiver that
    only finishes the message gives an answer of length 0. */
 int bh_call(int gate, const void *data, size_t length, void *answer, size_t size);
 
@@ -106,6 +106,9 @@ int bh_wait(const int *gates, size_t count, uint64_t until, int *which);
 int bh_length(int message);
 uint64_t bh_label(int message);
 int bh_copy(int message, void *target, size_t size);
+/* Whether the sender of a message still waits for an answer: 1, or 0 if it has ended. Who keeps messages for long should ask now and
+   then and drop those whose senders have ended: a kept message takes a slot from whoever has the sender's gate next. */
+int bh_awaited(int message);
 /* Answer, finish or drop each message exactly once. `bh_reply` and `bh_finish` return the sender's credit; `bh_finish` sends no
    data. After `bh_drop`, the sender has one credit less for ever. */
 int bh_reply(int message, const void *data, size_t length);

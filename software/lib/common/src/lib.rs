@@ -21,6 +21,7 @@ pub mod path;
 pub mod payer;
 pub mod pipe;
 pub mod quantity;
+pub mod rounds;
 pub mod sessions;
 pub mod shares;
 pub mod status;

@@ -78,9 +78,19 @@ impl<T> Alarms<T> {
         self.entries.push(entry).map_err(|(.., item)| item)
     }
 
-    /// Keeps only the items for which `stays` is true.
-    pub fn retain(&mut self, mut stays: impl FnMut(&T) -> bool) {
-        self.entries.retain(|(_, _, item)| stays(item));
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The item with this index, in the order in which alarms were set.
+    pub fn item(&self, index: usize) -> Option<&T> {
+        self.entries.get(index).map(|(_, _, item)| item)
+    }
+
+    /// Removes the item with this index.
+    pub fn remove(&mut self, index: usize) -> Option<T> {
+        (index < self.entries.len()).then(|| self.entries.remove(index).2)
     }
 
     /// The time of the earliest alarm.

@@ -54,6 +54,21 @@ impl<T> Waiting<T> {
         self.entries.is_empty()
     }
 
+    /// How many requests wait.
+    pub fn count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The request with this index, in the order of their arrival.
+    pub fn item(&self, index: usize) -> Option<&T> {
+        self.entries.get(index).map(|entry| &entry.item)
+    }
+
+    /// Removes the request with this index.
+    pub fn remove(&mut self, index: usize) -> Option<T> {
+        (index < self.entries.len()).then(|| self.entries.remove(index).item)
+    }
+
     /// Whether a request of this client waits: then its later requests must queue up behind it.
     pub fn has(&self, client: Client) -> bool {
         self.entries.iter().any(|e| e.client == client)

@@ -25,7 +25,8 @@ use bulkhead_lib::file::{File, Kept, Mount, READ, Result};
 use bulkhead_lib::gate::{MemoryGate, Message, ReceiveGate, SendGate};
 use bulkhead_lib::paging::{self, Fault, Served};
 use bulkhead_lib::select::{self, Event};
-use bulkhead_lib::{argument, println, session, time};
+use bulkhead_lib::session::{self, PATIENCE};
+use bulkhead_lib::{argument, println, time};
 use bulkhead_pager::{Client, Fill, Given, PAGE, Pages, Place, Range};
 
 bulkhead_lib::main!(main);
@@ -343,6 +344,9 @@ struct Open {
 /// Files of clients; some of them are open.
 struct Files {
     mount: Option<Mount>,
+    /// Until when the pager waits for the file service, since it first found none. Without this, a client could make all others wait
+    /// as long with each of its requests.
+    until: Option<u64>,
     paths: PaidList<Share, String>,
     open: PaidList<Own, Open>,
     /// How many may be open.
@@ -355,6 +359,7 @@ impl Files {
     fn new() -> Self {
         Self {
             mount: None,
+            until: None,
             paths: PaidList::default(),
             open: PaidList::default(),
             most: argument::value("open", 4usize).max(1),
@@ -408,7 +413,10 @@ impl Files {
     fn attempt<T>(&mut self, file: usize, action: impl Fn(&mut File) -> Result<T>) -> Result<T> {
         if self.mount.is_none() {
             SendGate::find("files").ok_or(Status::NotFound)?;
-            self.mount = Some(Mount::connect("files")?);
+            let now = time::now();
+            let until = *self.until.get_or_insert(now.saturating_add(PATIENCE));
+            let mount = Mount::connect_within("files", until.saturating_sub(now))?;
+            (self.mount, self.until) = (Some(mount), None);
         }
         let known = self.open.iter().position(|open| open.file == file);
         if known.is_none() && self.open.len() >= self.most {

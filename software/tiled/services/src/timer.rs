@@ -9,6 +9,7 @@
 
 use bulkhead_lib::common::message::Request;
 use bulkhead_lib::common::payer::Fixed;
+use bulkhead_lib::common::rounds::Rounds;
 use bulkhead_lib::common::status::Status;
 use bulkhead_lib::common::timer::{Alarms, Next, Periodic, Sleep, Start};
 use bulkhead_lib::server::{CLIENTS, Client, Incoming, Server, Service};
@@ -24,6 +25,7 @@ fn main() -> u64 {
     let mut timer = Timer {
         alarms: Alarms::with_capacity(server.slots()),
         periodic: Fixed::from_iter((0..server.priorities()).map(|_| [None; CLIENTS])),
+        rounds: Rounds::default(),
     };
     server.run(&mut timer)
 }
@@ -38,9 +40,24 @@ struct Timer {
     alarms: Alarms<Waiting>,
     /// Periodic timers, and the activity that started each; another activity that has the channel later has none.
     periodic: Fixed<[Option<(u16, Periodic)>; CLIENTS]>,
+    rounds: Rounds,
 }
 
 impl Timer {
+    /// Looks at one request: if its sender has ended, it must not keep the slot of another activity, such as the sender's successor.
+    /// Returns when to look again.
+    fn look(&mut self, now: u64) -> Option<u64> {
+        let Some(index) = self.rounds.due(now, self.alarms.count()) else {
+            return self.rounds.next();
+        };
+        let item = self.alarms.item(index);
+        if item.is_some_and(|waiting| !waiting.request.is_awaited()) {
+            drop(self.alarms.remove(index));
+            self.rounds.dropped();
+        }
+        Some(now)
+    }
+
     fn periodic(&mut self, client: Client) -> &mut Option<(u16, Periodic)> {
         &mut self.periodic[client.priority][client.label as usize]
     }
@@ -62,11 +79,7 @@ impl Service for Timer {
     }
 
     fn serve(&mut self, request: Incoming) {
-        let client = request.client();
-        // If a client was restarted, its predecessor's requests would keep the slots that belong to its credits.
-        let activity = request.activity();
-        let stays = |w: &Waiting| w.request.client() != client || w.request.activity() == activity;
-        self.alarms.retain(stays);
+        let (client, activity) = (request.client(), request.activity());
         match request.operation() {
             Sleep::OPERATION => match request.body::<Sleep>() {
                 Ok(Sleep { moment }) => self.wait(moment, request, false),
@@ -90,10 +103,10 @@ impl Service for Timer {
 
     fn alarm(&mut self) -> Option<u64> {
         loop {
-            let next = self.alarms.next()?;
-            let now = time::now();
-            if next > now {
-                return Some(next);
+            let (now, next) = (time::now(), self.alarms.next());
+            if next.is_none_or(|next| next > now) {
+                // Nothing is due, so there is time for a look.
+                return self.look(now).into_iter().chain(next).min();
             }
             // One at a time: a more important alarm may become due during the answer.
             let Waiting { request, periodic } = self.alarms.take(now)?;

@@ -233,6 +233,10 @@ functions! {
         tables.message(message).map_or(u64::MAX, |m| m.label())
     }
 
+    fn bh_awaited(message: c_int) -> c_int {
+        with(|tables| Ok(tables.message(message)?.is_awaited().into()))
+    }
+
     fn bh_copy(message: c_int, target: *mut c_void, size: usize) -> c_int {
         with(|tables| {
             // SAFETY: see the head of this module.
