@@ -344,7 +344,7 @@ impl Fabric {
                     ..
                 } => {
                     let (all, owner) = (&mut memory.reservations, packet.owner);
-                    let value = all.perform(ram, owner, address, bytes, operation);
+                    let value = all.perform(ram, owner, offset, bytes, operation);
                     let kind = match operation {
                         RemoteOperation::Modify(..) => PacketKind::AtomicWrite {
                             address,

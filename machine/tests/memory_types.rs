@@ -2,12 +2,12 @@
 
 mod common;
 
-use bulkhead_abi::memory_map::MEMORY_BASE;
-use bulkhead_machine::config::{PlatformConfig, PlatformKind};
+use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE};
+use bulkhead_machine::config::{MemoryConfig, PlatformConfig, PlatformKind};
 use bulkhead_machine::ledger::Level;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
-use bulkhead_machine::types::Tick;
+use bulkhead_machine::types::{Tick, TileId};
 use common::*;
 
 const MSTATUS: u32 = 0x300;
@@ -29,6 +29,8 @@ const RESERVED: u64 = 5 << 30;
 const POINTER: u64 = 6 << 30;
 /// The bit behind the memory types, which is that of another extension.
 const OTHER: u64 = 7 << 30;
+/// The memory's second GiB, past the caches.
+const PORT: u64 = 8 << 30;
 
 const LOAD_MISALIGNED: u64 = 4;
 const LOAD_ACCESS: u64 = 5;
@@ -38,13 +40,14 @@ const LOAD_PAGE: u64 = 13;
 
 fn tables(machine: &mut Machine) {
     let leaf = MEMORY_BASE >> 12 << 10 | 0xCF;
-    let mut root = [0u64; 8];
+    let mut root = [0u64; 9];
     root[2] = leaf;
     root[3] = leaf | 1 << 61;
     root[4] = leaf | 2 << 61;
     root[5] = leaf | 3 << 61;
     root[6] = (MEMORY_BASE + ROOT) >> 12 << 10 | 1 | 1 << 61;
     root[7] = leaf | 1 << 63;
+    root[8] = (MEMORY_BASE + (1 << 30)) >> 12 << 10 | 0xCF | 1 << 61;
     let bytes: Vec<u8> = root.iter().flat_map(|entry| entry.to_le_bytes()).collect();
     machine
         .load_tile(0, MEMORY_BASE + ROOT, &bytes)
@@ -218,6 +221,37 @@ fn accesses_reach_memory_and_no_cache() {
             result(&mut p, at as u64);
         }
         assert_eq!(results(&run(&config, &[p]), 5), [0, 1, 7, 1, 7]);
+    }
+}
+
+/// A second port has the bytes of both memories behind it, past the caches, too.
+#[test]
+fn a_second_port_has_the_bytes_of_the_memories_behind_it() {
+    const SIZE: u64 = 1 << 20;
+    const LATER: u64 = MEMORY_BASE + (1 << 30);
+    for mut config in [single(), cluster(1)] {
+        let mut add = |id: TileId, size: u64, behind: &[TileId]| {
+            config.memories.push(MemoryConfig {
+                id,
+                dram: config.memories[0].dram.clone(),
+                size,
+                router: 0,
+                second_port_of: behind.to_vec(),
+            });
+        };
+        add(MEMORY + 1, SIZE, &[]);
+        add(MEMORY + 2, SIZE, &[]);
+        add(MEMORY + 3, 2 * SIZE, &[MEMORY + 1, MEMORY + 2]);
+        let mut p = translated(true);
+        // The second memory behind the port, in the last window.
+        p.li(S0, PORT + PMP_WINDOW_SIZE + SIZE + 64);
+        p.addi(T0, ZERO, 5).sd(T0, S0, 0).word(FENCE);
+        p.addi(T2, ZERO, 2).amo(0, 0, T1, S0, T2).word(FENCE);
+        p.ld(T0, S0, 0);
+        result(&mut p, 0);
+        let machine = run(&config, &[p]);
+        assert_eq!(results(&machine, 1), [7]);
+        assert_eq!(word(&machine, LATER + 64), 7);
     }
 }
 

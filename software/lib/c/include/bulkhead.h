@@ -93,8 +93,8 @@ int bh_memory_gate(const char *name);
 
 /* Sends a message. Waits until the gate has a credit and the receiver a free slot of this gate. */
 int bh_send(int gate, const void *data, size_t length);
-/* Sends a message and waits for the answer, and before that for a free slot of the receiver. Returns the length of the answer, and copies at most `size` bytes of it. A receiver that
-   only finishes the message gives an answer of length 0. */
+/* Sends a message and waits for the answer, and before that for a free slot of the receiver. Returns the length of the answer, and copies at
+   most `size` bytes of it. A receiver that only finishes the message gives an answer of length 0. */
 int bh_call(int gate, const void *data, size_t length, void *answer, size_t size);
 
 /* Waits for a message and returns it. */
@@ -106,8 +106,9 @@ int bh_wait(const int *gates, size_t count, uint64_t until, int *which);
 int bh_length(int message);
 uint64_t bh_label(int message);
 int bh_copy(int message, void *target, size_t size);
-/* Whether the sender of a message still waits for an answer: 1, or 0 if it has ended. Who keeps messages for long should ask now and
-   then and drop those whose senders have ended: a kept message takes a slot from whoever has the sender's gate next. */
+/* Whether a reply to a message could still arrive: 1, or 0 if its sender has ended. It is always 1 for a message that nobody can answer. A
+   program that keeps messages for long should ask now and then and drop those whose senders have ended: a kept message takes a slot from the next
+   one that has the sender's gate. */
 int bh_awaited(int message);
 /* Answer, finish or drop each message exactly once. `bh_reply` and `bh_finish` return the sender's credit; `bh_finish` sends no
    data. After `bh_drop`, the sender has one credit less for ever. */
