@@ -44,6 +44,7 @@ fn chip(harts: &[u16], dropped: u64) -> PlatformConfig {
     });
     config.engines.push(EngineConfig {
         id: ENGINE,
+        interrupts: None,
         router: 0,
         dma: DmaConfig {
             cycle: 4,

@@ -4,13 +4,37 @@
 //! know: what the rules are for; the machine says that.
 
 use super::PAGE;
-use super::{Platform, PlatformKind, Topology};
+use super::{Clock, Platform, PlatformKind, Topology};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::units::Size;
+use serde::Serialize;
 
 /// Minimum bytes of a bank: the longest line that a hart can fetch.
 const BANK_MIN: u64 = 128;
+
+/// A local memory. The latency is in cycles of `clock`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LocalMemory {
+    /// Name.
+    pub name: String,
+    /// Its clock.
+    pub clock: Clock,
+    /// Bytes.
+    pub size: Size,
+    /// Banks of consecutive bytes.
+    pub banks: u32,
+    /// Ports per bank: 1 for both hart and network, or 2.
+    pub ports: u32,
+    /// Bytes that a port moves per cycle.
+    pub width: u32,
+    /// From the turn of a network request to its answer.
+    pub latency: u32,
+    /// Bytes of an instruction fetch.
+    pub fetch: u32,
+    /// Rules of the guard that checks requests of other tiles; 0: no guard.
+    pub guard: u32,
+}
 
 /// Reports every rule broken by `platform`, read from `root`.
 pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {

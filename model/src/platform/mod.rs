@@ -22,6 +22,7 @@ use serde::Serialize;
 
 pub use engines::{Dma, Engine};
 pub use limits::{Capacity, Partition};
+pub use mesh::LocalMemory;
 pub use peripherals::{Peripheral, PeripheralKind};
 pub(crate) use read::read;
 pub use sharing::{MissRegisters, Turns};
@@ -342,29 +343,6 @@ impl Cluster {
         let ways = all.find(|partition| partition.hart == hart);
         ways.map_or(0, |p| u64::MAX >> (64 - p.ways) << p.first)
     }
-}
-
-/// A local memory. The latency is in cycles of `clock`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LocalMemory {
-    /// Name.
-    pub name: String,
-    /// Its clock.
-    pub clock: Clock,
-    /// Bytes.
-    pub size: Size,
-    /// Banks of consecutive bytes.
-    pub banks: u32,
-    /// Ports per bank: 1 for both hart and network, or 2.
-    pub ports: u32,
-    /// Bytes that a port moves per cycle.
-    pub width: u32,
-    /// From the turn of a network request to its answer.
-    pub latency: u32,
-    /// Bytes of an instruction fetch.
-    pub fetch: u32,
-    /// Rules of the guard that checks requests of other tiles; 0: no guard.
-    pub guard: u32,
 }
 
 /// A data transfer unit. All latencies in cycles of `clock`.
