@@ -97,6 +97,30 @@ static bh_done blank(struct liar *self, bh_job job)
     return bh_end(job);
 }
 
+/* Cores that never start, whose part `slow` plays. */
+static const uint64_t silent[] = {0x001, 0x002, 0x003, 0x040, 0x041, 0x042};
+
+enum { SILENT = sizeof silent / sizeof silent[0], PAUSE = 540000 };
+
+/* Asks for each message in the name of a core that never starts, but only 0.9 ms after the one before. */
+static bh_done slow(struct liar *self, bh_job job)
+{
+    uint64_t last[SILENT] = {0}, since[SILENT] = {0};
+    for (;; self->rounds++)
+        for (int core = 0; core < SILENT; core++) {
+            struct record *record = RECORD(silent[core]);
+            uint64_t number = record->sent & NUMBER;
+            if (number != last[core]) {
+                last[core] = number;
+                since[core] = bh_cycles();
+            }
+            if (number < MESSAGES && bh_cycles() - since[core] > PAUSE)
+                record->ready = self->rounds << 4 | (number + 1);
+        }
+    return bh_end(job);
+}
+
+BH_TASK(slow, struct liar, slow, {0})
 BH_TASK(blind, struct liar, blind, {0})
 BH_TASK(answers, struct liar, answers, {0})
 BH_TASK(never, struct liar, never, {0})

@@ -33,7 +33,8 @@ pub fn rules(system: &System, one_shot: &OneShot) -> Vec<(u16, Vec<GuardRule>)> 
 
 fn of_core(system: &System, one_shot: &OneShot, core: u16) -> Vec<GuardRule> {
     let mut rules = Vec::new();
-    if let Some(master) = follows(system, one_shot, core) {
+    let master = one_shot.master(&system.platform);
+    if let Some(master) = master.filter(|_| one_shot.follows(&system.platform, core)) {
         let mut rule = |from: u64, to: u64, read: bool, write: bool| {
             rules.push(GuardRule {
                 tile: master,
@@ -72,12 +73,6 @@ fn of_core(system: &System, one_shot: &OneShot, core: u16) -> Vec<GuardRule> {
         }
     }
     rules
-}
-
-/// The core whose clock a core with tasks follows.
-fn follows(system: &System, one_shot: &OneShot, core: u16) -> Option<u16> {
-    let master = one_shot.master(&system.platform)?;
-    (core != master && one_shot.cores().contains(&core)).then_some(master)
 }
 
 /// A description of an offset in a core's window, for messages.

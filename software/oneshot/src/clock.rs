@@ -119,7 +119,8 @@ fn follow(own: u64, tick: u64) -> Result<u64, u64> {
             continue;
         }
         let at = sent >> NUMBER_BITS;
-        let soon = at.wrapping_sub(csr::time().wrapping_add(correction)) <= BEGIN * tick;
+        // The master says it up to BEGIN ticks before, and this core may be behind by its error.
+        let soon = at.wrapping_sub(csr::time().wrapping_add(correction)) <= (BEGIN + 1) * tick;
         if !soon || clock::way_of(way).1 != clock::check(name, receipt, sent, 0) {
             if !is_told {
                 tell_false(DONE);
@@ -178,18 +179,19 @@ fn lead(own: u64, list: u64, tick: u64) {
         return alone(clock_alone::LIST);
     }
     let begin = csr::time();
+    let is_late = || csr::time() - begin > MASTER_PATIENCE * tick;
     // Those that have its time, and those on which it gave up.
     let (mut told, mut over) = (Set::default(), Set::default());
     loop {
         let mut open = 0;
-        let last = csr::time() - begin > MASTER_PATIENCE * tick;
+        let last = is_late();
         for index in 0..cores {
             if over.has(index) {
                 continue;
             }
             let core = served(own, index);
             let took = match get(record(core) + READY) & NUMBER {
-                1 if !last => serve(core, tick),
+                1 if !is_late() => serve(core, tick),
                 // It has its time, but not from here.
                 DONE => Some(false),
                 _ => {
@@ -245,24 +247,25 @@ fn tell_begin(core: u16, time: u64) {
     }
 }
 
-/// Sends its messages to a core that waits for the first one, and says whether it took these and no others. None: it did not go on.
+/// Sends its messages to a core that waits for the first one, and says whether it took these and no others. None: it did not go on. All of this
+/// takes a tick at most, whoever writes into the core's record meanwhile: others wait.
 fn serve(core: u16, tick: u64) -> Option<bool> {
     let other = record(core);
     let mut all = Sent::default();
-    let (mut last, mut since) = (0, csr::time());
+    let (mut last, begin) = (0, csr::time());
     loop {
+        if csr::time() - begin > tick {
+            return None;
+        }
         let request = get(other + READY);
         let number = request & NUMBER;
         if number == DONE {
             return Some(all.agrees(request));
         }
         if number <= last || number > MESSAGES {
-            if csr::time() - since > tick {
-                return None;
-            }
             continue;
         }
-        since = csr::time();
+        let since = csr::time();
         let word = since << NUMBER_BITS | number;
         put(other + SENT, word);
         // The message has arrived when this is over.

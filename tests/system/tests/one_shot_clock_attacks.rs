@@ -34,7 +34,12 @@ fn image(text: &str, overrides: &[&str]) -> (System, BootImage) {
 
 /// Six cores that synchronise their clocks.
 fn honest(overrides: &[&str]) -> (System, BootImage) {
-    let tasks: String = CORES
+    on_cores(&CORES, overrides)
+}
+
+/// Cores that synchronise their clocks.
+fn on_cores(cores: &[u16], overrides: &[&str]) -> (System, BootImage) {
+    let tasks: String = cores
         .iter()
         .map(|core| {
             format!(
@@ -51,6 +56,11 @@ fn honest(overrides: &[&str]) -> (System, BootImage) {
 /// The same beside a task of `liar.c` on a core of its own, which starts at once.
 fn beside(liar: &str, overrides: &[&str]) -> (System, BootImage) {
     let (system, mut all) = honest(overrides);
+    add(liar, &mut all);
+    (system, all)
+}
+
+fn add(liar: &str, all: &mut BootImage) {
     let text = format!(
         r#"<system name="liar" paradigm="one-shot" platform="epiphany3" duration="26ms">
         <task name="liar" program="one-shot/liar.c::{liar}" core="{LIAR}" priority="1" period="1ms" cost="1us"/></system>"#
@@ -58,7 +68,6 @@ fn beside(liar: &str, overrides: &[&str]) -> (System, BootImage) {
     let (_, own) = image(&text, &[]);
     all.tiles.extend(own.tiles);
     all.starts.extend(own.starts);
-    (system, all)
 }
 
 /// Each core with a clock that is more wrong than it says; nothing, if none is. Cores that keep their own time are not among them.
@@ -143,6 +152,24 @@ fn a_record_that_is_emptied_again_and_again_is_told() {
         "blank",
         &["core 0 did not tell it the time within 20 ticks"],
     );
+}
+
+/// Somebody asks for messages in the name of six cores that never start, so slowly that the master would wait for almost a tick before each. It has
+/// no more than a tick for each core, and core 12 comes after all of them in its list.
+#[test]
+fn cores_that_ask_slowly_keep_no_other_core_from_its_time() {
+    let silent = [1, 2, 3, 4, 5, 6];
+    let all = [&[0][..], &silent, &[12]].concat();
+    let (system, mut image) = on_cores(&all, &[]);
+    image.starts.retain(|start| !silent.contains(&start.tile));
+    add("slow", &mut image);
+    let (machine, incidents) = ended(&system, &image);
+    assert_eq!(synchronised(&system, &machine), [12], "{incidents:?}");
+    assert_eq!(wrong(&system, &machine), [0; 0]);
+    for core in silent {
+        let what = "it was not ready to be told the time, or did not go on";
+        assert!(said(&incidents, core, what).is_some(), "{incidents:?}");
+    }
 }
 
 /// The list of the master is the loader's or nobody's.

@@ -24,8 +24,8 @@ const KERNEL: u64 = 6 << 10;
 const TASK: u64 = 1 << 10;
 /// Bytes of the table for a task and for an end of a channel, and the pointer to it.
 const TABLE: [u64; 3] = [32, 16, 8];
-/// Bytes of the record of a core's clock, where clocks differ.
-const CLOCK: u64 = 32;
+/// Bytes of the record of a core's clock, where clocks differ, and of a core in the master's list of whole words.
+const CLOCK: [u64; 2] = [32, 2];
 
 /// The worth of a placement; the smallest is the best.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -270,8 +270,11 @@ impl<'a> Case<'a> {
             let tile = self.platform.tile(number);
             let (rules, clock) = match master {
                 None => (0, 0),
-                Some(master) if master == number => (0, CLOCK + cores.len() as u64 * 2),
-                Some(_) => (CLOCK_RULES, CLOCK),
+                Some(master) if master == number => {
+                    let list = CLOCK[1] * cores.len() as u64;
+                    (0, CLOCK[0] + list.next_multiple_of(8))
+                }
+                Some(_) => (CLOCK_RULES, CLOCK[0]),
             };
             let rules = core.rules + rules;
             let guard = tile

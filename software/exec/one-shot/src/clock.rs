@@ -7,7 +7,6 @@
 //! The message arrives after it was sent and before its acknowledgement, both counts of the master; and after the last look of the other core
 //! that did not find it and before the one that did, both counts of that core. So the difference of the clocks at the arrival is in a
 //! [`Window`], whatever delayed the message, its acknowledgement or the looks: a delay makes the window wider.
-
 //!
 //! Every core of a chip can write every other one's memory. So a message contains a value that follows from the request that it answers ([`check`]), and
 //! the master compares what a core took with what it sent ([`Receipt`], [`Sent`]). This finds messages of others, not others that read requests and
@@ -74,16 +73,16 @@ impl Receipt {
     }
 }
 
-/// What a master sent to a core: the value of each message; 0: it has not sent it.
+/// What a master sent to a core: the value of each message that it has sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sent([u64; MESSAGES as usize]);
+pub struct Sent([Option<u64>; MESSAGES as usize]);
 
 impl Sent {
     /// A message with this number, at least 1, and value.
     #[inline]
     pub fn add(&mut self, number: u64, check: u64) {
         if let Some(sent) = self.0.get_mut((number as usize).wrapping_sub(1)) {
-            *sent = check;
+            *sent = Some(check);
         }
     }
 
@@ -92,6 +91,7 @@ impl Sent {
         let mut receipt = Receipt::default();
         for (place, check) in self.0.iter().enumerate() {
             if (word >> NUMBER_BITS) >> place & 1 == 1 {
+                let Some(check) = check else { return false };
                 receipt.add(place as u64 + 1, *check);
             }
         }
@@ -172,6 +172,13 @@ mod tests {
         receipt.add(3, 7);
         assert!(!sent.agrees(receipt.word()), "the third one was another");
         assert!(!Sent::default().agrees(receipt.word()));
+        // A message that was not sent has no value, not the value 0: words with that value are easy to find.
+        let (mut sent, mut receipt) = (Sent::default(), Receipt::default());
+        sent.add(1, 101);
+        for (number, check) in [(1, 101), (2, 0)] {
+            receipt.add(number, check);
+        }
+        assert!(!sent.agrees(receipt.word()));
         assert_eq!(way_of(way_word(3, 77, 5).expect("it has room")), (77, 5));
         assert_eq!(way_word(3, 1 << 32, 5), None);
         assert_ne!(list([1, 2].into_iter()), list([2, 1].into_iter()));

@@ -323,8 +323,8 @@ extern "C" fn too_large() -> ! {
 }
 
 // `bulkhead_ada_serve(record, action, object, parameters, entry)`: performs an entry's body for a waiting task, whose parameters are in its
-// frame. The frame is swapped with the present contents of its place, twice. Interrupts are masked. The stack is used from below both
-// frames.
+// frame. So it has called `bulkhead_ada_wait_kept`, and has room for that frame. The frame is swapped with the present contents of its place, twice. Interrupts
+// are masked. The stack is used from below both frames.
 global_asm!(
     ".section .text.bulkhead_ada_serve, \"ax\"",
     ".globl bulkhead_ada_serve",
