@@ -56,6 +56,7 @@ fn chip(harts: &[u16], ports: u32) -> PlatformConfig {
     }
     config.engines.push(EngineConfig {
         id: ENGINE,
+        interrupts: None,
         router: 0,
         dma: DmaConfig {
             cycle: NETWORK,

@@ -20,6 +20,7 @@ use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
 use bulkhead_model::platform::{Cluster, PipelineModel, Tile};
 use bulkhead_model::system::Flow;
+use bulkhead_model::system::bare::Placed;
 use bulkhead_report::format::span;
 use bulkhead_report::result::{AddedRun, Bound, FlowResult, VariantResult};
 
@@ -102,6 +103,21 @@ fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
                 app.name, own.name
             ));
         }
+    }
+    let programmer = cluster.capacity.as_ref().and_then(|one| one.programmer);
+    let mut rivals = system.apps.iter().zip(&bare.programs).enumerate();
+    let programs = |at: &Placed| {
+        at.harts
+            .iter()
+            .any(|one| Some(u32::from(*one)) == programmer)
+    };
+    if let Some((_, (app, _))) = rivals.find(|(other, (_, at))| *other != flow.from && programs(at))
+    {
+        return Err(format!(
+            "`{}` programs the capacity controller, and may change the limits of others and flush their lines; with a `programmer` of its own, or \
+             none, it would be judged",
+            app.name
+        ));
     }
     let mut coupled = system.platform.tiles.iter();
     if let Some(with) = coupled.find(|one| !one.tcm.is_empty()) {
@@ -281,6 +297,7 @@ fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
     let least = cluster
         .least_from_memory()
         .map_err(|error| error.to_string())?;
+    past_caches(ran, own.tile.id)?;
     let ended = ran.seen.ledger.transactions();
     // Every program fetches.
     if ended.is_empty() {
@@ -330,6 +347,27 @@ fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
         asked: asked(ran, own.owner()),
         left,
     })
+}
+
+/// Refuses a run in which a hart of the cluster accessed memory past the caches (page types of Svpbmt): such accesses take no miss register, and
+/// no count contains them.
+fn past_caches(ran: &Ran<'_>, tile: u16) -> Result<(), String> {
+    let kinds = [
+        Transaction::RemoteLoad,
+        Transaction::RemoteStore,
+        Transaction::RemoteAtomic,
+    ];
+    let all = ran.seen.ledger.latencies();
+    let mut past = all.into_iter().filter(|one| {
+        one.owner.tile == tile && kinds.contains(&one.transaction) && one.total.count() > 0
+    });
+    match past.next() {
+        Some(one) => Err(format!(
+            "hart {} accessed memory past the caches, and such accesses are not counted; without pages of the types NC and IO it would be judged",
+            one.owner.activity
+        )),
+        None => Ok(()),
+    }
 }
 
 /// What a hart asked memory for; nothing if it never did.
@@ -428,6 +466,7 @@ fn bound(
             |(.., why)| why.clone(),
         )
     })?;
+    past_caches(ran, own.tile.id)?;
     let here = all(ran, own.owner());
     let ended = measured.all.is_some() && here.is_some();
     if let (Some(alone), Some(here)) = (measured.all, here)
