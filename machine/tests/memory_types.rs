@@ -232,6 +232,7 @@ fn a_second_port_has_the_bytes_of_the_memories_behind_it() {
     for mut config in [single(), cluster(1)] {
         let mut add = |id: TileId, size: u64, behind: &[TileId]| {
             config.memories.push(MemoryConfig {
+                dropped: 0,
                 id,
                 dram: config.memories[0].dram.clone(),
                 size,

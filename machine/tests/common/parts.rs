@@ -2,7 +2,6 @@
 
 use super::*;
 use bulkhead_machine::machine::{Outcome, RunLimit};
-use bulkhead_machine::types::Tick;
 
 /// A chip with a program on each of these harts, each at a place of its own. It keeps its transactions.
 pub fn machine(config: &PlatformConfig, programs: &[((TileId, usize), Program)]) -> Machine {
@@ -19,14 +18,4 @@ pub fn idle(machine: &mut Machine) {
     let limit = RunLimit { ticks: 40_000_000 };
     let end = machine.run(limit, None);
     assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
-}
-
-/// Runs in windows of many lengths.
-pub fn in_pieces(machine: &mut Machine, until: Tick) {
-    let mut length = 1;
-    while machine.now() < until {
-        length = length * 5 % 97;
-        let ticks = (machine.now() + length).min(until);
-        assert_eq!(machine.run(RunLimit { ticks }, None), Outcome::Limit);
-    }
 }
