@@ -470,7 +470,7 @@ impl Tile {
             packet.account.service += edge - at;
             at = edge;
         }
-        if !packet.kind.is_response() && self.local.tcm.exists() {
+        if self.local.tcm.takes(&packet.kind) {
             self.local.tcm.holds();
         }
         let source = FROM_NETWORK + u32::from(plane);
@@ -671,7 +671,7 @@ impl Tile {
             timeline.add(now, seen);
         }
         match event {
-            TileEvent::Packet(packet) if !packet.kind.is_response() && self.local.tcm.exists() => {
+            TileEvent::Packet(packet) if self.local.tcm.takes(&packet.kind) => {
                 self.ask_port(now, packet, fabric);
             }
             TileEvent::Packet(packet) => self.packet(now, packet, fabric),

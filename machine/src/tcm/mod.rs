@@ -15,6 +15,7 @@ pub use map::TcmMap;
 use crate::config::{LocalMemoryConfig, TileConfig};
 use crate::hart::Access;
 use crate::ledger::Ledger;
+use crate::noc::PacketKind;
 use crate::ports::{LocalMemoryStatistics, Ports};
 use crate::reservations::Reservations;
 use crate::types::{Owner, Tick};
@@ -158,6 +159,11 @@ impl Tcm {
     /// Ticks from the turn of a request from outside at an offset to its answer.
     pub fn latency(&mut self, offset: u64) -> Tick {
         self.ports(offset).0.latency()
+    }
+
+    /// Whether a packet is a request for these memories. An interrupt asks for nothing, and is for the controller.
+    pub fn takes(&self, kind: &PacketKind) -> bool {
+        self.exists() && !kind.is_response() && !matches!(kind, PacketKind::Interrupt { .. })
     }
 
     /// A request from outside is on its way here.

@@ -85,3 +85,17 @@ fn the_numbers_of_tiles_change_no_tick() {
     };
     assert_eq!(counted([0, 1, 2, 3]), counted([7, 3, 9, 1]));
 }
+
+/// An interrupt of an engine goes to the controller of such a tile, and not to its memories.
+#[test]
+fn an_interrupt_is_no_request_for_the_memories() {
+    let mut config = interrupts::interrupted_chip(&[0, 2], &[0, 1]);
+    config.tiles[0].tcm = chip(1).tiles[0].tcm.clone();
+    let mut machine = Machine::new(&config).expect("valid");
+    let programs = interrupts::rounds(&[0, 2], 5, true);
+    for (number, (hart, program)) in (1..).zip(&programs) {
+        start_hart(&mut machine, *hart, program, 0x1_0000 * number);
+    }
+    let end = machine.run(RunLimit { ticks: 20_000_000 }, None);
+    assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
+}
