@@ -417,6 +417,63 @@ fn tricks_with_odd_numbers_leave_the_honest_alone() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// Two applications that help each other over a service of their own, on one tile and on two: whatever they exchange (purses, tiles, memory,
+/// each other's activities), the honest notice nothing, and all quota that went through a session and back is there at the end.
+#[test]
+fn two_that_help_each_other_over_a_service_harm_nobody() {
+    let alone = alone();
+    let mut wrong = String::new();
+    for (seed, tile) in [(1, 7), (2, 4), (3, 7)] {
+        let one = |name: &str, tile: u16, seed: u64, more: &str| {
+            hostile(name, "accomplice", seed, "24KiB")
+                .replace("attack/raider", "attack/accomplice")
+                .replace(r#"tile="7""#, &format!(r#"tile="{tile}""#))
+                .replace("</app>", &format!("{more}</app>"))
+        };
+        let server =
+            r#"<service restart="on-failure" restarts="40"/><rgate name="priority-0" slots="4"/>"#;
+        let client = r#"<argument name="friend" value="1"/><session name="friend" to="h1"/>"#;
+        let two = one("h1", 7, 2 * seed, server) + &one("h2", tile, 2 * seed + 1, client);
+        match judge(
+            &format!("accomplices {seed}"),
+            &system(&below(&two), ""),
+            &[],
+            alone,
+        ) {
+            Ok(seen) => {
+                let [rounds, exchanges, uses] = seen.done;
+                let took = rounds >= 40 && exchanges >= 20 && uses >= 5;
+                assert!(took, "{seed}: {:?}\n{}", seen.done, seen.report.console);
+            }
+            Err(error) => wrong += &error,
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// The owner of eight semaphores ends, over and over, while ten applications wait for them: each hears it in a piece of its own. They are
+/// below a manager of their own, because what the root manager does for restarts is as important as the most important caller.
+#[test]
+fn semaphores_whose_owner_ends_wake_all_and_delay_nobody_important() {
+    let sleeper = |number: usize| {
+        let tile = [7, 4][number % 2];
+        format!(
+            r#"<app name="s{number}" tile="{tile}" program="attack/sleeper" background="true"><argument name="say" value="1"/><session name="owner" to="owner"/><limit kernel-memory="4KiB"/></app>"#
+        )
+    };
+    let owner = r#"<app name="owner" tile="7" program="attack/sleeper" background="true"><service restart="on-failure" restarts="40"/><rgate name="priority-0" slots="16"/><limit kernel-memory="16KiB"/></app>"#;
+    let all = owner.to_owned() + &(0..10).map(sleeper).collect::<String>();
+    let below = format!(r#"<manager name="m" tile="7">{}</manager>"#, below(&all));
+    match judge("semaphores", &system(&below, ""), &[], alone()) {
+        Ok(seen) => {
+            let heard = seen.report.console.matches(" rounds, ").count();
+            println!("{heard} times somebody heard that a semaphore was gone");
+            assert!(heard >= 20, "no attack\n{}", seen.report.console);
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
 /// A server that asks a sender's unit without a pause whether its message is still awaited: the sender is on the honest client's tile, or
 /// it is the kernel, whose question stays unanswered.
 #[test]
