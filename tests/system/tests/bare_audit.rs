@@ -74,3 +74,22 @@ fn cores_with_memories_of_their_own_are_identical() {
         own.difference
     );
 }
+
+/// A rival that stops is no attack, and a check that rested on it would say too much.
+#[test]
+fn an_attack_that_did_not_take_place_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let system = folder.path().join("system.xml");
+    let text = r#"<system name="s" paradigm="bare" platform="imx6" duration="2ms">
+        <domain name="own"><app name="own" harts="0" program="memory/measure" memory="256KiB"/></domain>
+        <domain name="other"><app name="small" harts="1 2 3" program="memory/measure" memory="64KiB"/></domain>
+        <flow name="pass" from="own" to="own"/></system>"#;
+    std::fs::write(&system, text).expect("it can be written");
+    let mut options = Options::new(&system);
+    options.domains = vec!["own".to_owned()];
+    let refused = audit(&options, &Silent).expect_err("refused").to_string();
+    assert!(
+        refused.contains("did not take place: in the place of `small`"),
+        "{refused}"
+    );
+}

@@ -2,7 +2,7 @@
 //!
 //! Why it exists: slots belong to gates, so a request of an activity that has ended keeps its successor's slot until the server drops it,
 //! and nobody tells a server that a sender has ended. So servers that keep requests for long look from time to time, at one request in each
-//! step: another client's request waits for at most one look. What it deliberately does not know: requests, and how a server asks.
+//! step: another client's request waits for three looks at most (of the framework before and after it asks the service, and of the service). What it deliberately does not know: requests, and how a server asks.
 
 /// Nanoseconds from the end of a round to the next one: as long as clients wait between two checks of their receiver.
 pub const ROUND: u64 = 10_000_000;
