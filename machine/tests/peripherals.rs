@@ -238,6 +238,33 @@ fn a_camera_delivers_and_says_what_it_lost() {
     }
 }
 
+/// A program that says all the time that it needs no packet any more frees those that were delivered, and no slot that is still written.
+#[test]
+fn a_slot_is_free_when_its_packet_was_delivered() {
+    for harts in [[0], [1]] {
+        // A packet needs 1024 ticks at the rate, and the next one comes after 400.
+        let kind = PeripheralKind::Camera {
+            period: PERIOD,
+            lines: 4,
+            packet: 256,
+            gap: 400,
+            seed: 3,
+        };
+        let mut p = Program::default();
+        command(&mut p, START, [0, BUFFER, 256]);
+        p.addi(T0, ZERO, -1);
+        let again = p.here();
+        p.sd(T0, S0, CONSUMED).word(FENCE).ld(T1, S0, FRAMES);
+        p.branch(0, T1, ZERO, again);
+        p.li(T0, STOP).sd(T0, S0, COMMAND).word(FENCE).word(WFI);
+        let mut machine = machine(&chip(&harts, kind), &[((0, 0), p)]);
+        idle(&mut machine);
+        let [delivered, lost] = [COMPLETED, OVERFLOWS].map(|one| register(&machine, one));
+        assert_eq!(delivered + lost, 4);
+        assert!(lost > 0 && delivered > 1, "{delivered} {lost}");
+    }
+}
+
 #[test]
 fn what_does_not_belong_to_the_program_is_refused_and_told() {
     let end = BUFFER + WINDOW;

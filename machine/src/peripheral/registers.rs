@@ -79,10 +79,9 @@ impl Peripheral {
             CAUSE => (self.cause, self.culprit) = (Cause::None, 0),
             INTERRUPT if value & 1 != 0 => self.interrupt = false,
             ENABLE => self.enable = value & (AT_END | AT_REFUSAL | AT_PACKET),
-            // A program cannot free more than it was given.
-            CONSUMED => {
-                let taken = self.running.map_or(0, |camera| camera.taken);
-                self.consumed = value.clamp(self.consumed, taken.max(self.consumed));
+            // A program cannot free what was not delivered yet.
+            CONSUMED if self.running.is_some() => {
+                self.consumed = value.clamp(self.consumed, self.completed.max(self.consumed));
             }
             _ => {}
         }
