@@ -146,9 +146,6 @@ impl Checking<'_> {
             attacks.extend(self.library());
         }
         let (mut ran, made) = self.run(&attacks)?;
-        for (attack, ran) in attacks.iter().zip(&ran) {
-            self.took_place(attack, ran)?;
-        }
         let quiet = ran.remove(0);
         attacks.remove(0);
         let mut tried: Vec<Tried> = Vec::new();
@@ -162,9 +159,6 @@ impl Checking<'_> {
                 generation.push(self.drawn(number, worst));
             }
             let (ran, _) = self.run(&generation)?;
-            for (attack, ran) in generation.iter().zip(&ran) {
-                self.took_place(attack, ran)?;
-            }
             self.compare(&quiet, generation, ran, &mut tried);
         }
         Ok((self.conclude(&quiet, tried), made))
@@ -268,31 +262,6 @@ impl Checking<'_> {
             app.is_some_and(|app| self.system.apps[app].domain == self.domain)
         });
         markers
-    }
-
-    /// Refuses an attack in which a rival stopped: what it would have done was not tried.
-    fn took_place(&self, attack: &Attack, ran: &Ran) -> Result<(), Error> {
-        if attack.bursts.is_none() {
-            return Ok(());
-        }
-        let mut incidents = ran.variant.incidents.iter();
-        let stopped = incidents.find(|one| {
-            let ends = matches!(one.kind, IncidentKind::Crash | IncidentKind::Stopped);
-            ends && !self.is_own(&one.application)
-        });
-        match stopped {
-            Some(one) => Err(Error::input(
-                format!(
-                    "the attack `{}` did not take place: in the place of `{}`, {RIVAL} {}",
-                    attack.name, one.application, one.what
-                ),
-                format!(
-                    "give `{}` more memory, which its harts divide",
-                    one.application
-                ),
-            )),
-            None => Ok(()),
-        }
     }
 
     fn compare(&self, quiet: &Ran, attacks: Vec<Attack>, ran: Vec<Ran>, tried: &mut Vec<Tried>) {
