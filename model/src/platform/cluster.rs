@@ -250,7 +250,6 @@ fn tile(platform: &Platform, root: &Node, node: &Node, errors: &mut Vec<Diagnost
         );
     }
     registers(root, node, errors);
-    registers(root, node, errors);
     let who = format!("tile {id} has a cluster");
     walker(root, &node.text("pipeline"), &who, errors);
 }
