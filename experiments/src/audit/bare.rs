@@ -17,7 +17,7 @@ use bulkhead_report::audit::result::{
     Verdict,
 };
 use bulkhead_report::format::span;
-use bulkhead_report::result::{FlowResult, IncidentKind, Interference, VariantResult};
+use bulkhead_report::result::{FlowResult, Incident, IncidentKind, Interference, VariantResult};
 use bulkhead_runner::bare::rivals::{Burst, RIVAL, drawn, library};
 use bulkhead_runner::collect;
 use bulkhead_runner::error::Error;
@@ -239,6 +239,11 @@ impl Checking<'_> {
             self.run_options,
             self.progress,
         )?;
+        for (attack, variant) in attacks.iter().zip(&made.result.variants) {
+            if attack.bursts.is_some() {
+                took_place(&attack.name, &variant.incidents, |name| self.is_own(name))?;
+            }
+        }
         let ran = made.result.variants.iter().zip(seen);
         let ran = ran.map(|(variant, seen)| Ran {
             variant: variant.clone(),
@@ -501,6 +506,28 @@ impl Checking<'_> {
     }
 }
 
+/// Rivals never end. If one did, its attack did not take place, and would count as one without effect.
+fn took_place(
+    attack: &str,
+    incidents: &[Incident],
+    is_own: impl Fn(&str) -> bool,
+) -> Result<(), Error> {
+    let ended = |one: &&Incident| {
+        let others = [IncidentKind::Unseen, IncidentKind::Unfinished];
+        !others.contains(&one.kind) && !is_own(&one.application)
+    };
+    match incidents.iter().find(ended) {
+        None => Ok(()),
+        Some(one) => Err(Error::input(
+            format!(
+                "attack `{attack}`: in place of {}, {RIVAL} ended: {}",
+                one.application, one.what
+            ),
+            "give that program more memory: its rival has the same",
+        )),
+    }
+}
+
 /// The worst latency of the samples that began when the program had started.
 fn worst_latency(flow: &FlowResult) -> u64 {
     worst_started(&flow.samples).unwrap_or(flow.latency.max)
@@ -585,4 +612,31 @@ fn worst_of(tried: &[Tried]) -> Option<usize> {
         }
     }
     worst
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attack_whose_rival_ends_is_no_attack() {
+        let incident = |application: &str, kind| Incident {
+            kind,
+            at: None,
+            tile: 0,
+            application: application.to_owned(),
+            what: "ended the run with exit code 1".to_owned(),
+            crash: None,
+        };
+        let judged = |incidents: &[Incident]| took_place("misses", incidents, |name| name == "own");
+        let own = incident("own", IncidentKind::Stopped);
+        let late = incident("copy", IncidentKind::Unfinished);
+        assert!(judged(&[own.clone(), late]).is_ok());
+        let error = judged(&[own, incident("copy", IncidentKind::Stopped)]);
+        let error = error.expect_err("the rival ended").to_string();
+        assert!(
+            error.contains("`misses`") && error.contains("copy"),
+            "{error}"
+        );
+    }
 }
