@@ -78,6 +78,7 @@ pub(super) fn give(system: &System, config: &mut PlatformConfig) {
             let harts = placed.harts.iter();
             one.users = Some(harts.map(|hart| Owner::new(app.tile, *hart)).collect());
             one.windows = vec![(placed.base, placed.size)];
+            one.windows.extend(&placed.more);
         }
     }
 }

@@ -88,8 +88,5 @@ fn an_attack_that_did_not_take_place_is_refused() {
     let mut options = Options::new(&system);
     options.domains = vec!["own".to_owned()];
     let refused = audit(&options, &Silent).expect_err("refused").to_string();
-    assert!(
-        refused.contains("in place of small"),
-        "{refused}"
-    );
+    assert!(refused.contains("in place of small"), "{refused}");
 }
