@@ -104,30 +104,31 @@ fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
             ));
         }
     }
-    let programmer = cluster.capacity.as_ref().and_then(|one| one.programmer);
     let mut rivals = system.apps.iter().zip(&bare.programs).enumerate();
     let programs = |at: &Placed| {
-        at.harts
-            .iter()
-            .any(|one| Some(u32::from(*one)) == programmer)
+        let capacity = cluster.capacity.as_ref();
+        // Without a programmer, all harts reach the controller.
+        capacity.is_some_and(|one| {
+            one.programmer
+                .is_none_or(|hart| at.harts.iter().any(|own| u32::from(*own) == hart))
+        })
     };
     if let Some((_, (app, _))) = rivals.find(|(other, (_, at))| *other != flow.from && programs(at))
     {
         return Err(format!(
-            "`{}` programs the capacity controller, and may change the limits of others and flush their lines; with a `programmer` of its own, or \
-             none, it would be judged",
-            app.name
-        ));
-    }
-    let mut coupled = system.platform.tiles.iter();
-    if let Some(with) = coupled.find(|one| !one.tcm.is_empty()) {
-        return Err(format!(
-            "every program reaches the tightly coupled memories of tile {}, and accesses to these are not counted; on a platform without them \
-             it would be judged",
-            with.id
+            "`{}` reaches the capacity controller, and may change the limits of others and flush their lines; with a `programmer` that has no \
+             program, or `{}`, it would be judged",
+            app.name, own.name
         ));
     }
     // Every program reaches its registers, and nothing says what it moves.
+    if let Some(engine) = system.platform.engines.first() {
+        return Err(format!(
+            "programs may start the DMA engine {}, and what it reads and writes is not counted; on a platform without an <engine> it would be \
+             judged",
+            engine.id
+        ));
+    }
     let mut peripherals = system.platform.peripherals.iter();
     let attached = |id: u16| {
         let bare = system.bare.iter().flat_map(|bare| &bare.programs);
@@ -136,15 +137,16 @@ fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
     };
     if let Some(one) = peripherals.find(|one| attached(one.id)) {
         return Err(format!(
-            "the peripheral `{}` accesses memory, up to {} in each direction, and what it reads and writes is not counted; without its <attach> it would be",
+            "the peripheral `{}` accesses memory, up to {} in each direction, and what it reads and writes is not counted; without its <attach> it would be judged",
             one.name, one.rate
         ));
     }
-    if let Some(engine) = system.platform.engines.first() {
+    let mut coupled = system.platform.tiles.iter();
+    if let Some(with) = coupled.find(|one| !one.tcm.is_empty()) {
         return Err(format!(
-            "programs may start the DMA engine {}, and what it reads and writes is not counted; on a platform without an <engine> it would be \
-             judged",
-            engine.id
+            "every program reaches the tightly coupled memories of tile {}, and accesses to these are not counted; on a platform without them \
+             it would be judged",
+            with.id
         ));
     }
     Ok(Judged {
@@ -656,6 +658,13 @@ mod tests {
                 ways.1,
                 TO_ITSELF,
                 "programs may start the DMA engine 3",
+            ),
+            (
+                "virt-qos",
+                "harts='1' ways='0-3'",
+                "harts='0' ways='4-7'",
+                TO_ITSELF,
+                "`rival` reaches the capacity controller",
             ),
         ] {
             let why = why(platform, table, rival, flow);
