@@ -8,7 +8,7 @@ use super::page::{page, picture};
 use super::plan::{
     choices, failure, grid, heading, noun, repairs, system_verdict, task_grid, value,
 };
-use super::table::Grid;
+use super::table::{Grid, TEXTS};
 use crate::Error;
 use crate::book::{ANALYSES, BOUNDS, Book, TASKS, VERDICTS};
 use crate::format::span;
@@ -218,11 +218,12 @@ fn list(title: &str, items: &[String]) -> Markup {
 }
 
 fn cells(grid: &Grid) -> Markup {
+    let words = |column: usize| TEXTS.contains(&grid.headings[column]);
     html! {
         div.scroll { table {
-            tr { @for heading in &grid.headings { th { (heading) } } }
+            tr { @for (column, heading) in grid.headings.iter().enumerate() { th.text[words(column)] { (heading) } } }
             @for (holds, row) in &grid.rows {
-                tr { @for (column, cell) in row.iter().enumerate() { td.bad[!*holds && column + 1 == row.len()] { (cell) } } }
+                tr { @for (column, cell) in row.iter().enumerate() { td.text[words(column)].bad[!*holds && column + 1 == row.len()] { (cell) } } }
             }
         } }
     }

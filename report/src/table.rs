@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Columns that hold words; all others hold numbers and are right-aligned.
-const TEXTS: &[&str] = &[
+pub(crate) const TEXTS: &[&str] = &[
     "variant",
     "flow",
     "application",
