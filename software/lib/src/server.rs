@@ -144,7 +144,7 @@ impl Incoming {
     }
 
     /// Whether its sender still waits for the answer. A service that keeps requests for long asks now and then
-    /// ([`Rounds`](bulkhead_common::rounds::Rounds)) and drops those whose senders are gone: each takes a slot from its sender's successor.
+    /// ([`Rounds`]) and drops those whose senders are gone: each takes a slot from its sender's successor.
     pub fn is_awaited(&self) -> bool {
         self.message.as_ref().is_some_and(Message::is_awaited)
     }
