@@ -13,7 +13,7 @@ use bulkhead_abi::cbqri::{
     EVENT_NONE, EVENT_OCCUPANCY, IDENTIFIER_BITS, TYPE_CODE, TYPE_DATA, allocation, monitoring,
 };
 
-/// Who has filled a place.
+/// The identifiers of the request that filled a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Filled {
     ids: QosIds,

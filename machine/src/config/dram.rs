@@ -18,7 +18,7 @@ pub enum Policy {
     Slots,
 }
 
-/// Who is a requester under [`Policy::Slots`].
+/// The requesters that take turns under [`Policy::Slots`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turns {
     /// Each tile.

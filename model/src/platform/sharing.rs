@@ -1,4 +1,4 @@
-//! Who has what of a resource that harts and tiles share.
+//! How harts and tiles share a resource.
 //!
 //! Why it exists: bounds depend on whether a hart has its own part of a resource or what others leave of it. What it deliberately does not
 //! know: how large the resources are.
@@ -6,7 +6,7 @@
 use super::Cluster;
 use serde::Serialize;
 
-/// Who is a requester under [`super::MemoryPolicy::Slots`].
+/// The requesters that take turns under [`super::MemoryPolicy::Slots`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Turns {
