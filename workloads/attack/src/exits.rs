@@ -6,6 +6,7 @@
 #![no_std]
 #![no_main]
 
+#[expect(dead_code, reason = "its children do more than loop")]
 mod child;
 
 use bulkhead_lib::abi::environment::ENVIRONMENT_BASE;
