@@ -96,8 +96,8 @@ fn copies(runs: u64) -> u64 {
         for number in 1..=count {
             made = made.and_then(|()| syscall::call(&copy(number)).map(drop));
         }
-        if every > 0 {
-            time::sleep_until((time::now() / every + 1) * every);
+        if let Some(whole) = time::now().checked_div(every) {
+            time::sleep_until((whole + 1) * every);
         }
         marker::span_begin(run);
         let revoked = syscall::call(&Syscall::Revoke {
