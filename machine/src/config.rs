@@ -623,9 +623,8 @@ impl PlatformConfig {
         if fetches_ahead(l1i) {
             return Err("l1i: an instruction cache has no prefetcher".into());
         }
-        let data = [Some(l1d), tile.l2.as_ref()].into_iter().flatten();
-        if tile.cluster.is_some() && data.clone().any(fetches_ahead) {
-            return Err("caches of a cluster have no prefetchers".into());
+        if tile.cluster.is_some() {
+            prefetcher::validate_cluster(tile)?;
         }
         if let Some(unit) = &tile.accelerator {
             if self.kind != PlatformKind::Tiled || tile.second_hart || tile.privileged {

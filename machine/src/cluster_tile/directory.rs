@@ -9,6 +9,9 @@
 //! silently, so owner and sharers may have no copy any more; they say so when they are probed. A request by the owner itself says
 //! it, too.
 
+mod ahead;
+
+pub(super) use self::ahead::{Foreseeing, Presence};
 use super::capacity::Capacity;
 #[cfg(test)]
 use super::messages::Coverage;
@@ -17,7 +20,7 @@ use crate::cache::{Cache, CacheStatistics};
 use crate::config::CacheConfig;
 use crate::hart::{Management, QosIds};
 use crate::ledger::{Ledger, Level, Resource};
-use crate::noc::Account;
+use crate::noc::{Account, Transaction::CacheRead};
 use crate::types::{Line, Owner, Tick, TileId};
 use std::collections::VecDeque;
 
@@ -171,7 +174,7 @@ impl Directory {
                 let own = |slot| self.capacity.was_filled_by(slot, ask.ids.rcid, what);
                 Some(slot.is_some_and(own).then_some(Management::Flush))
             }
-            Request::Read | Request::Write | Request::Fetch => None,
+            Request::Read | Request::Write | Request::Fetch | Request::Ahead(_) => None,
         }
     }
 
@@ -259,6 +262,7 @@ impl Directory {
                 Request::Manage(Management::Clean) => "clean",
                 Request::Manage(Management::Flush) => "flush",
                 Request::Reclaim(_) => "reclaim",
+                Request::Ahead(_) => "ahead",
             },
         );
         let before = match self.waiting.is_empty() {
@@ -394,10 +398,15 @@ impl Directory {
             let ways = self.capacity.ways(&transaction.ask, transaction.fill());
             self.cache.set_way_mask(u64::MAX);
             self.cache.set_way_mask(ways);
+            let kept = self.kept_from(&transaction.ask);
             let transactions = &self.transactions;
-            let busy = |line| transactions.iter().any(|t| t.is_about(line));
+            let busy = |line| kept.contains(&line) || transactions.iter().any(|t| t.is_about(line));
             let victim = self.cache.next_victim(line, busy);
             let Some((way, victim)) = victim else {
+                if !kept.is_empty() {
+                    // It is dropped, so it waits for nobody.
+                    return Err((transaction.ask, port));
+                }
                 // Every line that it might replace is busy: it waits for the oldest transaction about one of them.
                 let mut oldest = self.transactions.iter();
                 let about = |t: &&Transaction| {
@@ -409,12 +418,15 @@ impl Directory {
                 let blocker = oldest.ask.port;
                 return Err((transaction.ask, blocker));
             };
-            let owner = self.owner(port);
-            // Counts the miss.
-            self.cache.access(line, false);
-            let before = transaction.ask.account.service;
-            let culprit = self.cache.culprit(line, owner);
-            transaction.culprit = culprit.map(|culprit| (culprit, before));
+            // Nobody waits for a line that is fetched ahead, and it is no miss.
+            if !matches!(transaction.ask.request, Request::Ahead(_)) {
+                let owner = self.owner(port);
+                // Counts the miss.
+                self.cache.access(line, false);
+                let before = transaction.ask.account.service;
+                let culprit = self.cache.culprit(line, owner);
+                transaction.culprit = culprit.map(|culprit| (culprit, before));
+            }
             transaction.memory = Memory::Asked;
             transaction.looked.missed = true;
             self.below.push(Below::Read {
@@ -674,6 +686,7 @@ impl Directory {
         ledger.wait(&mut done.ask.account, victim, culprit, resource, held);
         match request {
             Request::Reclaim(_) => self.reclaimed.push((port, done.ask.account)),
+            Request::Ahead(_) => ledger.complete(victim, CacheRead, &done.ask.account, now),
             _ => {
                 let answer = self.answer(line, port, request, done.looked, done.ask.account);
                 self.out.push((port, answer));
@@ -775,6 +788,7 @@ impl Transaction {
     fn fill(&self) -> Fill {
         match self.ask.request {
             Request::Fetch => Fill::Instructions,
+            Request::Ahead(what) => what,
             _ => Fill::Data,
         }
     }

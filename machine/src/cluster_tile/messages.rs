@@ -33,6 +33,8 @@ pub enum Request {
     /// The capacity controller wants the line to leave the cluster, if it still is one that requests with these identifiers have filled
     /// for this. Nobody gets an answer.
     Reclaim(Fill),
+    /// The second level fetches the line ahead, for this. Nobody gets an answer, and it never waits.
+    Ahead(Fill),
 }
 
 /// A request of a first level. It waits at the second level while its line is busy.
@@ -78,6 +80,19 @@ pub struct Looked {
     pub missed: bool,
     /// Its place was that of a modified line, which went to memory.
     pub wrote_back: bool,
+    /// What the second level has fetched ahead for this hart since its last answer to it.
+    pub ahead: Foreseen,
+}
+
+/// Lines that the second level has fetched ahead for a hart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Foreseen {
+    /// Lines.
+    pub fetched: u16,
+    /// Lines that a request has used for the first time.
+    pub used: u16,
+    /// Those among them that had not come yet.
+    pub late: u16,
 }
 
 /// What the second level sends to a first level.

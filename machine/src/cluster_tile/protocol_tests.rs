@@ -4,7 +4,7 @@
 //! Messages are delivered in any order that [`super::messages`] allows, which is more than any real times would show.
 
 use super::capacity::Capacity;
-use super::directory::Fill;
+use super::directory::{Fill, Foreseeing};
 use super::messages::{Ask, Below, Down, Port, Reply, Request};
 use super::{Directory, FirstLevel};
 use crate::config::{CacheConfig, CapacityConfig, ClusterConfig};
@@ -78,6 +78,9 @@ struct World {
     /// The capacity controller waits for a line to leave. Only some worlds have one that wants lines.
     reclaims: bool,
     reclaimer: bool,
+    /// The second level fetches any line ahead for anybody, in some worlds; how many it began, and how many it dropped.
+    foresees: bool,
+    foreseen: [u64; 2],
 }
 
 fn words(bytes: &[u8]) -> [u64; 8] {
@@ -132,6 +135,8 @@ impl World {
             kept: 0,
             reclaims: false,
             reclaimer: seed.is_multiple_of(7),
+            foresees: seed.is_multiple_of(3),
+            foreseen: [0; 2],
         }
     }
 
@@ -375,6 +380,36 @@ impl World {
         self.directory.ask(0, ask, &mut self.ledger);
     }
 
+    /// The second level fetches any line ahead: nobody waits for it, no request waits because it was dropped, and no first level but the
+    /// port's own is asked for anything.
+    fn foresee(&mut self, port: Port) {
+        let line = LINE * self.random.below(self.memory.len() as u64);
+        let what = [Fill::Data, Fill::Instructions][self.random.below(2) as usize];
+        let ask = Ask {
+            port,
+            line,
+            request: Request::Ahead(what),
+            ids: QosIds::default(),
+            account: Account::new(0),
+        };
+        let before = self.directory.state(line);
+        assert!(self.directory.out.is_empty() && self.directory.below.is_empty());
+        match self.directory.fetch_ahead(0, ask, &mut self.ledger) {
+            Foreseeing::Begun => {
+                self.foreseen[0] += 1;
+                assert_eq!(before, "I", "{line:#x}");
+                let own = |(to, message): &(Port, Down)| {
+                    *to == port && matches!(message, Down::Probe { keep: false, .. })
+                };
+                assert!(self.directory.out.iter().all(own));
+            }
+            said => {
+                self.foreseen[1] += u64::from(said == Foreseeing::Dropped);
+                assert!(self.directory.out.is_empty() && self.directory.below.is_empty());
+            }
+        }
+    }
+
     fn step(&mut self, begin: bool) {
         let ports = self.first.len() as u64;
         let port = self.random.below(ports) as usize;
@@ -383,6 +418,7 @@ impl World {
             2..4 => self.deliver_up(port),
             4..6 => self.deliver_down(port),
             6 => self.serve_memory(),
+            _ if begin && self.foresees => self.foresee(port as Port),
             _ if begin && self.reclaimer && !self.reclaims => self.reclaim(port as Port),
             _ => {}
         }
@@ -402,7 +438,7 @@ type Table = BTreeMap<(&'static str, &'static str), u64>;
 /// Random worlds with so many accesses in all. Returns the transitions of the first levels and of the directory.
 fn run(accesses: u64) -> (Table, Table) {
     let (mut first, mut directory) = (Table::new(), Table::new());
-    let (mut done, mut kept) = (0, 0);
+    let (mut done, mut kept, mut begun, mut dropped) = (0, 0, 0, 0);
     for seed in 1.. {
         let ports = [1, 2, 3, 4, 8][(seed % 5) as usize];
         let lines = [3, 6, 12, 24][(seed % 4) as usize];
@@ -436,6 +472,8 @@ fn run(accesses: u64) -> (Table, Table) {
         }
         done += world.loads;
         kept += world.kept;
+        begun += world.foreseen[0];
+        dropped += world.foreseen[1];
         if done >= accesses {
             break;
         }
@@ -443,6 +481,10 @@ fn run(accesses: u64) -> (Table, Table) {
     assert!(
         kept > accesses / 1000,
         "{kept} conditional stores succeeded"
+    );
+    assert!(
+        begun > accesses / 1000 && dropped > accesses / 1000,
+        "{begun} lines were fetched ahead, {dropped} dropped"
     );
     (first, directory)
 }
@@ -567,6 +609,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
     (
         "I",
         &[
+            "ahead",
             "clean",
             "fetch",
             "flush",
@@ -579,6 +622,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
     (
         "I, being written",
         &[
+            "ahead",
             "clean",
             "fetch",
             "flush",
@@ -592,6 +636,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
     (
         "V",
         &[
+            "ahead",
             "clean",
             "fetch",
             "flush",
@@ -604,6 +649,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
     (
         "busy",
         &[
+            "ahead",
             "answer: clean, kept",
             "answer: gone",
             "answer: modified, gone",
@@ -623,6 +669,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
     (
         "owned",
         &[
+            "ahead",
             "clean",
             "fetch",
             "flush",
@@ -637,6 +684,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
     (
         "recalled",
         &[
+            "ahead",
             "answer: gone",
             "answer: modified, gone",
             "clean",
@@ -652,6 +700,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
     (
         "shared",
         &[
+            "ahead",
             "clean",
             "fetch",
             "flush",

@@ -5,6 +5,7 @@
 //! requests, each by port. What it deliberately does not know: what harts do, and what the network is.
 
 use super::Directory;
+use super::ahead::Ahead;
 use super::capacity::{Capacity, Operation, Outcome, Step};
 use super::directory::Fill;
 use super::flush::Flush;
@@ -110,6 +111,8 @@ pub(super) struct SecondLevel {
     pub tcms: TcmMap,
     /// The flush of the capacity controller that is under way.
     pub(super) flush: Option<Flush>,
+    /// Its prefetcher, if it has one.
+    pub(super) ahead: Option<Box<Ahead>>,
     /// How an operation of the capacity controller has ended, now.
     pub ended: Option<Outcome>,
     /// What engines and tiles have answered, to go down now: port, token, value.
@@ -152,6 +155,7 @@ impl SecondLevel {
             engines,
             tcms,
             flush: None,
+            ahead: Ahead::of(l2, cluster.harts.len()),
             ended: None,
             answers: Vec::new(),
             interrupts: Vec::new(),
@@ -229,12 +233,13 @@ impl SecondLevel {
             Arrival::Operation(from, operation) => self.perform(now, from, &operation),
             Arrival::Scan => self.scan(now, ledger),
             Arrival::Request(ask) => self.turn(now, ask, ledger),
-            Arrival::Found(ask) => self.directory.ask(now, ask, ledger),
+            Arrival::Found(ask) => self.found(now, ask, ledger),
             Arrival::Packet(packet) => self.packet(now, &packet, ledger),
             Arrival::Passes(packet) => self.send(now, packet, fabric),
         }
         self.reclaimed(now, &mut fabric.ledger);
         self.leave(now, fabric);
+        self.tell_foreseen();
         now
     }
 
