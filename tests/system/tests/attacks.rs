@@ -477,6 +477,29 @@ fn semaphores_whose_owner_ends_wake_all_and_delay_nobody_important() {
     }
 }
 
+/// A server whose answers to the kernel have all lengths and values and come twice, and two clients that name selectors at the edges: nobody
+/// else notices, and what moved between them is back at the end.
+#[test]
+fn answers_of_all_lengths_and_values_harm_nobody() {
+    let one = |name: &str, tile: u16, gate: &str| {
+        format!(
+            r#"<app name="{name}" tile="{tile}" program="attack/stutter" background="true">{gate}<limit endpoints="24" kernel-memory="16KiB"/></app>"#
+        )
+    };
+    let server =
+        r#"<service restart="on-failure" restarts="10"/><rgate name="priority-0" slots="4"/>"#;
+    let client = r#"<argument name="life" value="8ms"/><session name="friend" to="greedy"/>"#;
+    let all = one("greedy", 7, server) + &one("h1", 4, client) + &one("h2", 7, client);
+    match judge("stutter", &system(&below(&all), ""), &[], alone()) {
+        Ok(seen) => {
+            let [rounds, sessions, _] = seen.done;
+            let took = rounds >= 40 && sessions >= 10;
+            assert!(took, "no attack\n{}", seen.report.console);
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
 /// A server that asks a sender's unit without a pause whether its message is still awaited: the sender is on the honest client's tile, or
 /// it is the kernel, whose question stays unanswered.
 #[test]
