@@ -360,6 +360,8 @@ fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
             time: worst,
             requests: most.requests,
             reads: most.reads,
+            // As many may be under way at the begin, and at the end, and as many were added above.
+            outside: 3 * left,
             writes: most.writes,
             reservations: reservations.map_or(0, |(_, count)| *count),
         },

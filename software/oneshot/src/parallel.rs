@@ -11,6 +11,8 @@
 //!
 //! Types enforce the order on which bounds rely: all slices are handed out before the first result is awaited.
 
+pub mod raw;
+
 use crate::arch::{self, Chip};
 use crate::described::{Place, period, word};
 use crate::port::{Failure, caller, record};
