@@ -268,6 +268,21 @@ impl Fabric {
         let (address, bytes, write) = match &packet.kind {
             PacketKind::ReadRequest { address, bytes } => (*address, *bytes, false),
             PacketKind::WriteRequest { address, bytes, .. } => (*address, *bytes, true),
+            &PacketKind::Remote {
+                address,
+                bytes,
+                register: true,
+                operation,
+            } => {
+                // The bandwidth controller: no access to the chips.
+                let value = memory.dram.register(now, (address, bytes), operation);
+                let kind = match operation {
+                    RemoteOperation::Load => remote_answer(value, bytes),
+                    _ => remote_answer(0, 0),
+                };
+                self.answers(index);
+                return self.respond(now, packet, account, kind);
+            }
             // A conditional store that fails needs no access to the chips.
             PacketKind::Remote {
                 address,
@@ -307,7 +322,7 @@ impl Fabric {
         let error = range.is_none();
         let mut done = Some(now);
         if let Some(range) = range {
-            let (dram, owner) = (&mut memory.dram, packet.owner);
+            let (dram, owner) = (&mut memory.dram, (packet.owner, packet.ids));
             let ledger = &mut self.ledger;
             done = match &mut self.observer {
                 None => dram.access(

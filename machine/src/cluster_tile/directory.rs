@@ -432,6 +432,7 @@ impl Directory {
             self.below.push(Below::Read {
                 line,
                 port,
+                ids: transaction.ask.ids,
                 account: transaction.ask.account,
             });
             let held = victim.map_or(0, |victim| {
@@ -470,14 +471,12 @@ impl Directory {
         (ids, what): (QosIds, Fill),
     ) -> bool {
         let owner = self.owner(port);
-        let nothing = [0; crate::types::LINE_MAX];
-        let evicted = self
-            .cache
-            .fill_way(line, way, owner, &nothing[..self.length]);
+        let nothing = &[0; crate::types::LINE_MAX][..self.length];
+        let evicted = self.cache.fill_way(line, way, owner, nothing);
         let evicted = evicted.filter(|evicted| evicted.dirty);
         if let Some(evicted) = evicted {
             let bytes = inline(self.cache.evicted());
-            self.write(evicted.address, port, bytes);
+            self.write(evicted.address, (port, ids), bytes);
         }
         let slot = self.cache.slot_of(line).expect("it was filled");
         self.holders[slot] = Holders::default();
@@ -485,9 +484,9 @@ impl Directory {
         evicted.is_some()
     }
 
-    fn write(&mut self, line: u64, port: Port, bytes: Line) {
+    fn write(&mut self, line: u64, (port, ids): (Port, QosIds), bytes: Line) {
         self.writing.push((line, port, bytes));
-        self.below.push(Below::Write { line, port });
+        self.below.push(Below::Write { line, port, ids });
     }
 
     /// What a first level sends without waiting.
@@ -667,7 +666,8 @@ impl Directory {
                 let bytes = inline(self.cache.line(line).expect("it is here"));
                 self.cache.mark_clean(line);
                 self.transactions[at].memory = Memory::Writing;
-                return self.write(line, port, bytes);
+                let ids = self.transactions[at].ask.ids;
+                return self.write(line, (port, ids), bytes);
             }
             if what != Management::Clean {
                 self.capacity.free(slot);

@@ -155,6 +155,8 @@ pub enum Below {
         line: u64,
         /// The port that asked for it.
         port: Port,
+        /// The identifiers of that request.
+        ids: QosIds,
         /// The account of that request.
         account: Account,
     },
@@ -164,6 +166,8 @@ pub enum Below {
         line: u64,
         /// Because of whom.
         port: Port,
+        /// The identifiers of the request for which it leaves.
+        ids: QosIds,
     },
 }
 

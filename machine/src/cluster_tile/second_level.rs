@@ -314,9 +314,11 @@ impl SecondLevel {
         }
         let mut all = std::mem::take(&mut self.directory.below);
         for below in all.drain(..) {
-            let (line, port, transaction) = match &below {
-                Below::Read { line, port, .. } => (*line, *port, Transaction::CacheRead),
-                Below::Write { line, port, .. } => (*line, *port, Transaction::CacheWrite),
+            let (line, port, ids, transaction) = match &below {
+                Below::Read {
+                    line, port, ids, ..
+                } => (*line, *port, *ids, Transaction::CacheRead),
+                Below::Write { line, port, ids } => (*line, *port, *ids, Transaction::CacheWrite),
             };
             let place = self.map.find(line);
             let (memory, address) =
@@ -346,6 +348,7 @@ impl SecondLevel {
             let mut packet = Packet::request(now, self.tile, memory, owner, tag, transaction, kind);
             packet.account = account.unwrap_or(packet.account);
             packet.line = data;
+            packet.ids = ids;
             self.send(now, Box::new(packet), fabric);
         }
         self.directory.below = all;

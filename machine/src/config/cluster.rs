@@ -2,7 +2,10 @@
 //!
 //! What it deliberately does not know: the protocol.
 
-use super::{CacheConfig, ConfigError, PlatformConfig, PlatformKind, TileConfig, validate_cache};
+use super::{
+    CacheConfig, ConfigError, MemoryConfig, PlatformConfig, PlatformKind, TileConfig,
+    validate_cache,
+};
 use crate::hart::{HartConfig, QosRange};
 use crate::types::Tick;
 
@@ -126,6 +129,22 @@ impl PlatformConfig {
             }
             if let Err(what) = validate_cluster(tile, cluster) {
                 return fail(tile, &format!("cluster: {what}"));
+            }
+        }
+        let capacity = self
+            .clusters()
+            .filter_map(|(_, cluster)| cluster.capacity.as_ref());
+        for one in capacity {
+            let mut memories = self.memories.iter();
+            let fewer = |memory: &&MemoryConfig| {
+                let bandwidth = memory.dram.bandwidth.as_ref();
+                bandwidth.is_some_and(|b| b.rcids < one.rcids || b.mcids < one.mcids)
+            };
+            if let Some(memory) = memories.find(fewer) {
+                return Err(ConfigError {
+                    platform: self.name.clone(),
+                    what: format!("memory {}: fewer identifiers than a cluster has", memory.id),
+                });
             }
         }
         // Chips with a cluster have no cables: a part that ends the run lets the others come as far.

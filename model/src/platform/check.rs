@@ -520,6 +520,26 @@ fn controller(root: &Node, dram: &Node, node: &Node, errors: &mut Vec<Diagnostic
             refuse(node, "turns", cause, help);
         }
     }
+    if node.integer("bandwidth-blocks") > 0 {
+        let mut clusters = root.all("cluster");
+        if node.text("policy") != "slots" {
+            let cause =
+                "a bandwidth controller gives slots to shares, and only policy `slots` has slots"
+                    .into();
+            let help = "remove bandwidth-blocks, or write policy=\"slots\"".into();
+            refuse(node, "bandwidth-blocks", cause, help);
+        } else if !clusters.any(|cluster| cluster.child("capacity").is_some()) {
+            let cause = "a bandwidth controller serves RCIDs, and no <cluster> has a <capacity>, so no hart has any".into();
+            let help = "remove bandwidth-blocks, or add a <capacity>".into();
+            refuse(node, "bandwidth-blocks", cause, help);
+        }
+        if node.text("turns") == "hart" {
+            let cause =
+                "a bandwidth controller serves RCIDs, so neither tiles nor harts have turns".into();
+            let help = "remove turns, or bandwidth-blocks".into();
+            refuse(node, "turns", cause, help);
+        }
+    }
     let whole = channels * dram.integer("banks") * dram.size("row").0;
     let name = dram.text("name");
     for memory in root

@@ -84,6 +84,18 @@ fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
             tile.id
         ));
     }
+    let mut memories = system.platform.memories.iter();
+    let limited = |dram: &bulkhead_model::platform::Dram| {
+        let controller = dram.controller.as_ref();
+        controller.is_some_and(|one| one.bandwidth_blocks.is_some())
+    };
+    if let Some(memory) = memories.find(|memory| limited(&memory.dram)) {
+        return Err(format!(
+            "memory {} serves in shares that programs change, and waits for a share are not counted; without `bandwidth-blocks` it would be \
+             judged",
+            memory.id
+        ));
+    }
     let ways = fills(cluster, tile, hart);
     for (other, (app, at)) in system.apps.iter().zip(&bare.programs).enumerate() {
         if other == flow.from {
@@ -621,6 +633,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_memory_with_shares_is_not_judged() {
+        let ways = ("harts='1' ways='0-3'", "harts='2' ways='4-7'");
+        let system = system("virt-shares", ways.0, ways.1, TO_ITSELF);
+        let why = judged(&system, &system.flows[0]).expect_err("not judged");
+        assert!(why.starts_with("memory 1 serves in shares"), "{why}");
+        assert!(why.contains("would be judged"), "{why}");
     }
 
     #[test]
