@@ -67,5 +67,25 @@ static bh_done part(struct part *self, bh_job job)
     return bh_next_section(job);
 }
 
+/* A second section in a job: the kernel stops the task, because bounds count one wait of each job. */
+static bh_done twice(struct asker *self, bh_job job)
+{
+    bh_section first, second;
+    bh_print_number("first ", bh_begin(&first, self->helpers, HELPERS) > 0);
+    bh_print_number("second ", bh_begin(&second, self->helpers, HELPERS) > 0);
+    return bh_next_section(job);
+}
+
+/* A second slice in a job: the same. */
+static bh_done greedy(struct part *self, bh_job job)
+{
+    uint64_t numbers[WORDS];
+    for (int slices = 0; slices < 2; slices++)
+        bh_print_number("slice ", bh_slice(&self->help, numbers, sizeof numbers) > 0);
+    return bh_next_section(job);
+}
+
+BH_TASK(twice, struct asker, twice, {.helpers = {BH_HELPER(0, 0), BH_HELPER(1, 1), BH_HELPER(2, 2)}})
+BH_TASK(greedy, struct part, greedy, {.help = BH_HELP(0, 0)})
 BH_TASK(asker, struct asker, asker, {.helpers = {BH_HELPER(0, 0), BH_HELPER(1, 1), BH_HELPER(2, 2)}})
 BH_TASK(part, struct part, part, {.help = BH_HELP(0, 0)})

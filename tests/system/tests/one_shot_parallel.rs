@@ -3,6 +3,7 @@
 use crate::one_shot_systems::{described, holds, run};
 use bulkhead_experiments::reproduce::m2os::parallel::{Work, told};
 use bulkhead_report::result::{Incident, VariantResult};
+use bulkhead_runner::new;
 use bulkhead_runner::run::Finished;
 
 /// All blocks that the console shows are those of a plain computation; returns their numbers.
@@ -111,21 +112,72 @@ fn a_helper_that_dies_with_a_lock_is_told_and_the_others_go_on() {
     assert_eq!(right(&finished), [0; 0]);
 }
 
-/// A section in C: the same sums as on one core, and no bound exceeded, with one timer and with timers of their own.
-#[test]
-fn a_section_in_c_keeps_its_bounds() {
-    let mut text = String::from(
+/// A task in C and its three helpers.
+fn section_in_c(asker: &str, part: &str) -> String {
+    let mut text = format!(
         r#"<system name="section" paradigm="one-shot" platform="epiphany3" duration="50ms">
-        <task name="asker" program="one-shot/parallel.c::asker" core="5" priority="1" period="5ms" cost="200us" wait="1500us"/>"#,
+        <task name="asker" program="one-shot/parallel.c::{asker}" core="5" priority="1" period="5ms" cost="200us" wait="1500us"/>"#,
     );
     for (number, core) in [(1, 1), (2, 4), (3, 10)] {
         text += &format!(
-            r#"<task name="part-{number}" program="one-shot/parallel.c::part" core="{core}" priority="1" period="5ms" cost="100us" wait="1000us"/>
+            r#"<task name="part-{number}" program="one-shot/parallel.c::{part}" core="{core}" priority="1" period="5ms" cost="100us" wait="1000us"/>
             <channel name="slice-{number}" from="asker" to="part-{number}" size="128B"/>
             <channel name="result-{number}" from="part-{number}" to="asker" size="8B" answers="slice-{number}"/>"#
         );
     }
-    text += "</system>";
+    text + "</system>"
+}
+
+/// In Rust, whoever begins a section in a job gives the job away.
+#[test]
+fn a_second_section_in_a_job_of_rust_does_not_compile() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = bulkhead_runner::place::root().expect("the checkout is there");
+    let own = folder.path().join("twice");
+    new::create(&own, &root, new::Language::Rust, new::Kind::OneShot).expect("the folder is new");
+    let source = own.join("tasks/src/lib.rs");
+    let text = std::fs::read_to_string(&source).expect("it is there");
+    let twice = "
+        struct Twice(bulkhead_oneshot::parallel::Helpers<[u64; 4], [u64; 4], 1>);
+        impl bulkhead_oneshot::Task for Twice {
+            fn run(&mut self, job: bulkhead_oneshot::Job) -> bulkhead_oneshot::Done {
+                let (first, _) = self.0.begin(job);
+                let (second, _) = self.0.begin(job);
+                if bulkhead_oneshot::time::now() > 5 { first.next() } else { second.next() }
+            }
+        }";
+    std::fs::write(&source, text + twice).expect("it is written");
+    let Err(error) = run(&own.join("system.xml"), &[]) else {
+        panic!("it is built");
+    };
+    let error = format!("{error:?}");
+    assert!(error.contains("use of moved value: `job`"), "{error}");
+}
+
+/// Whoever begins a second section in a job of C, or waits for a second slice, is stopped with file and line.
+#[test]
+fn a_second_section_in_a_job_of_c_is_refused() {
+    for (asker, part, whose, said) in [
+        ("twice", "part", "asker", "core 5: first 1\n"),
+        ("asker", "greedy", "part-1", "core 1: slice 0\n"),
+    ] {
+        let finished = described("section", &section_in_c(asker, part)).expect("it runs");
+        let (variant, console) = (&finished.result.variants[0], &finished.consoles[0]);
+        assert_eq!(console.matches(said).count(), 1, "{console}");
+        let told = of(variant, whose);
+        let what =
+            "a second section, but bh_next_section has not ended the job of the first one at ";
+        assert!(
+            told.len() == 1 && told[0].what.contains(what) && told[0].what.contains("parallel.c:"),
+            "{told:?}"
+        );
+    }
+}
+
+/// A section in C: the same sums as on one core, and no bound exceeded, with one timer and with timers of their own.
+#[test]
+fn a_section_in_c_keeps_its_bounds() {
+    let text = section_in_c("asker", "part");
     for platform in ["epiphany3", "epiphany3-clocks"] {
         let text = text.replace("\"epiphany3\"", &format!("\"{platform}\""));
         let finished = described("section", &text).expect("it runs");

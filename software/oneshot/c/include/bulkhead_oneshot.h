@@ -274,23 +274,22 @@ typedef struct {
 /* All slices must be handed out before the first result is awaited. */
 #define BH_ORDER -7
 
-/* Begins a section, at most one per job. Returns 1, or an error. The first one of a task only makes its ports ready. */
-int bh_begin(bh_section *section, bh_helper *helpers, size_t count);
+/* Begins the section of this job. Returns 1, or an error. The first one of a task only makes its ports ready. A second one before
+ * bh_next_section stops the task, with file and line on the console, because bounds count one wait of each job. */
+#define bh_begin(section, helpers, count) bh_begin_at(section, helpers, count, __FILE__, __LINE__)
+int bh_begin_at(bh_section *section, bh_helper *helpers, size_t count, const char *file, uint64_t line);
 /* Hands a slice to a helper. Returns 1, BH_NOT_ASKED if the helper has not begun yet, or an error. */
 int bh_hand(bh_section *section, size_t helper, const void *slice, size_t size);
 /* Waits for a helper's result. Returns 1, BH_NOT_ASKED, BH_LATE, or an error; then the result does not change. */
 int bh_collect(bh_section *section, size_t helper, void *result, size_t size);
-/* Waits for a slice. Returns 1, BH_NOT_ASKED in the first job, BH_LATE, or an error. */
-int bh_slice(bh_help *help, void *slice, size_t size);
+/* Waits for the slice of this job. Returns 1, BH_NOT_ASKED in the first job, BH_LATE, or an error. A second one stops the task, as above. */
+#define bh_slice(help, slice, size) bh_slice_at(help, slice, size, __FILE__, __LINE__)
+int bh_slice_at(bh_help *help, void *slice, size_t size, const char *file, uint64_t line);
 /* Gives the result of the slice. Returns 1, BH_NOT_ASKED if no slice waits for one, or an error. */
 int bh_give(bh_help *help, const void *result, size_t size);
 
 /* Ends a job of a task in a section: the next one is released at the next multiple of the period, on all cores in the same tick. */
-BH_MUST_RETURN static inline bh_done bh_next_section(bh_job job)
-{
-    uint64_t now = bh_now(), period = bh_period() > 0 ? bh_period() : 1;
-    return bh_delay_until(job, now - now % period + period);
-}
+BH_MUST_RETURN bh_done bh_next_section(bh_job job);
 
 /* Markers for measurements. A flow begins in one task and ends in another, with the same number. */
 void bh_flow_begin(uint64_t number);

@@ -9,10 +9,10 @@ use bulkhead_oneshot::arch::{constant, uninterrupted};
 use bulkhead_oneshot::described::Releases;
 use bulkhead_oneshot::described::{RawInput, RawOutput, period};
 use bulkhead_oneshot::parallel::Missing;
-use bulkhead_oneshot::parallel::raw::{Help, Helper, Refused, Section};
+use bulkhead_oneshot::parallel::raw::{self, Help, Helper, Refused, Section};
 use bulkhead_oneshot::port::Failure;
 use bulkhead_oneshot::sync::{self, Events, Gate, SuspensionObject, TimingEvent};
-use bulkhead_oneshot::{Done, Job, console, core_number, marker, stop, time};
+use bulkhead_oneshot::{Done, Job, console, core_number, marker, stop, stop_at, time};
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
 
@@ -417,7 +417,27 @@ fn refusal(refused: Refused) -> i32 {
         Refused::Missing(Missing::Late) => -6,
         Refused::Missing(Missing::Port(failure)) => code(&failure),
         Refused::Order => -7,
+        // Only what `sole` lets through comes here.
+        Refused::Again => code(&Failure::Size),
     }
+}
+
+/// A job that begins a second section, or waits for a second slice, stops its task, because its bound counts one wait.
+///
+/// # Safety
+/// `file` is a string of C that is never changed.
+unsafe fn sole<T>(
+    result: Result<T, Refused>,
+    file: *const core::ffi::c_char,
+    line: u64,
+) -> Result<T, Refused> {
+    if matches!(result, Err(Refused::Again)) {
+        // SAFETY: as the caller's.
+        let file = unsafe { CStr::from_ptr(file) };
+        let reason = "a second section, but bh_next_section has not ended the job of the first one";
+        stop_at(reason, file.to_bytes(), line);
+    }
+    result
 }
 
 fn done(result: Result<(), Refused>) -> i32 {
@@ -425,17 +445,20 @@ fn done(result: Result<(), Refused>) -> i32 {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn bh_begin(
+unsafe extern "C" fn bh_begin_at(
     section: *mut CSection,
     helpers: *mut Lazy<Helper>,
     count: usize,
+    file: *const core::ffi::c_char,
+    line: u64,
 ) -> i32 {
     // SAFETY: so many helpers of the header.
     let all = (0..count).map(|helper| unsafe { helper_at(helpers, helper) });
     // What it says of a section that fails: no helper can be asked.
-    let (begun, count) = match Section::begin(all) {
+    // SAFETY: the header's macro passes the file's name.
+    let (begun, count) = match unsafe { sole(Section::begin(all), file, line) } {
         Ok(begun) => (Ok(begun), count),
-        Err(failure) => (Err(failure), 0),
+        Err(refused) => (Err(refused), 0),
     };
     // SAFETY: room for a section.
     unsafe {
@@ -450,7 +473,7 @@ unsafe extern "C" fn bh_begin(
                     .write(begun);
                 1
             }
-            Err(failure) => code(&failure),
+            Err(refused) => refusal(refused),
         }
     }
 }
@@ -489,10 +512,26 @@ unsafe extern "C" fn bh_collect(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn bh_slice(help: *mut Lazy<Help>, slice: *mut u8, size: usize) -> i32 {
-    // SAFETY: a help of the header, and room for a slice of this size.
-    let taken = unsafe { made(help).slice(core::slice::from_raw_parts_mut(slice, size)) };
-    done(taken.map_err(Refused::from))
+unsafe extern "C" fn bh_slice_at(
+    help: *mut Lazy<Help>,
+    slice: *mut u8,
+    size: usize,
+    file: *const core::ffi::c_char,
+    line: u64,
+) -> i32 {
+    // SAFETY: a help of the header, room for a slice of this size, and the file's name of the header's macro.
+    unsafe {
+        let taken = made(help).slice(core::slice::from_raw_parts_mut(slice, size));
+        done(sole(taken, file, line))
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn bh_next_section(_: CJob) -> CDone {
+    CDone {
+        kind: DELAY,
+        value: raw::next(),
+    }
 }
 
 #[unsafe(no_mangle)]

@@ -1,10 +1,12 @@
 //! Parallel sections for languages without types that say when an operation is allowed.
 //!
-//! Why it exists: in C, slices and results are bytes, and nothing but a check keeps a task from handing out a slice after it has waited for a result; bounds
-//! rely on that order. What it deliberately does not know: the language. Everything else is in the parent module.
+//! Why it exists: in C, slices and results are bytes, and nothing but a check keeps a job from a second section, or from handing out a slice after it has waited
+//! for a result; bounds rely on both. What it deliberately does not know: the language. Everything else is in the parent module.
 
-use super::{Missing, Open, clock, released};
+use super::{Missing, Open, clock, next_release, released};
+use crate::kernel;
 use crate::port::Failure;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a word; slices and results are aligned words.
 const WORD: usize = 8;
@@ -49,6 +51,32 @@ pub enum Refused {
     Missing(Missing),
     /// All slices must be handed out before the first result is awaited.
     Order,
+    /// The job has used its wait, or the task's last one that did has not ended with [`next`].
+    Again,
+}
+
+/// The tasks whose jobs have used their wait, and have not ended since with [`next`].
+static WAITED: AtomicU64 = AtomicU64::new(0);
+
+/// The running task among [`WAITED`]. A core has at most 64.
+fn mine() -> u64 {
+    1 << (kernel::running() % 64)
+}
+
+/// The running job uses its wait. Jobs do not preempt each other, and interrupts do not come here.
+fn use_wait() -> Result<(), Refused> {
+    let waited = WAITED.load(Ordering::Relaxed);
+    if waited & mine() != 0 {
+        return Err(Refused::Again);
+    }
+    WAITED.store(waited | mine(), Ordering::Relaxed);
+    Ok(())
+}
+
+/// The running job ends; returns the tick of the task's next release, as [`super::next`].
+pub fn next() -> u64 {
+    WAITED.store(WAITED.load(Ordering::Relaxed) & !mine(), Ordering::Relaxed);
+    next_release()
 }
 
 impl From<Missing> for Refused {
@@ -64,11 +92,12 @@ impl From<Failure> for Refused {
 }
 
 impl Section {
-    /// Begins a section with these helpers, at most one per job. The first one of a task only initialises its ports and asks no helper.
+    /// Begins the section of the running job with these helpers. The first one of a task only initialises its ports and asks no helper.
     ///
     /// # Errors
-    /// [`Failure::Size`]: the description has no such channels; [`Failure::Locked`].
-    pub fn begin<'h>(helpers: impl Iterator<Item = &'h mut Helper>) -> Result<Self, Failure> {
+    /// [`Refused::Again`]; [`Failure::Size`]: the description has no such channels; [`Failure::Locked`].
+    pub fn begin<'h>(helpers: impl Iterator<Item = &'h mut Helper>) -> Result<Self, Refused> {
+        use_wait()?;
         let mut is_first = false;
         for helper in helpers {
             helper.is_asked = false;
@@ -146,18 +175,19 @@ impl Help {
         }
     }
 
-    /// Waits for a slice, until the task's `wait` has passed. The first call only initialises the port.
+    /// Waits for the slice of the running job, until the task's `wait` has passed. The first call only initialises the port.
     ///
     /// # Errors
-    /// [`Missing`].
-    pub fn slice(&mut self, slice: &mut [u8]) -> Result<(), Missing> {
+    /// [`Refused`].
+    pub fn slice(&mut self, slice: &mut [u8]) -> Result<(), Refused> {
+        use_wait()?;
         self.tag = None;
         if !are_words(slice) {
             return Err(Failure::Size.into());
         }
         let Some(open) = self.slices else {
             self.slices = Some(Open::input(self.numbers.0)?);
-            return Err(Missing::NotAsked);
+            return Err(Missing::NotAsked.into());
         };
         let released = released();
         self.tag = Some(open.wait(clock(), |one| one >= released, slice)?);
