@@ -7,7 +7,8 @@
 //! leaves the data there and says whether it was new. The owner places the data in its own memory, because remote writes are cheap:
 //! a write waits for one remote answer (that of the lock), everything else is posted. A record is initialised only once, so size
 //! and place of its data are read once, by [`get`], and kept in the [`Port`]. They are one word of the record, so [`get`] waits for one answer. The data is
-//! always in the record's own core: whatever is in a record, it leads to no other memory.
+//! always in the record's own core: whatever is in a record, it leads to no other core's memory. (It begins in the lower half of the core's window, and no item is longer than the other half;
+//! a queue whose places would not be in the window is refused, [`crate::queue::any`].)
 //!
 //! A caller that fails while it holds a lock keeps it forever. Every other caller tries a bounded number of times and then gets an
 //! error.
@@ -115,6 +116,11 @@ const OFFSET: u64 = (1 << TILE_WINDOW_SHIFT) - 1;
 #[inline]
 pub(crate) fn data_of(record: u64, state: u64) -> u64 {
     (record & !OFFSET) + (state >> DATA_SHIFT) * DATA_UNIT
+}
+
+/// Whether so many bytes of data are in the window of its core.
+pub(crate) fn is_inside(data: u64, bytes: u64) -> bool {
+    (data & OFFSET) + bytes <= OFFSET + 1
 }
 
 /// Takes a spinlock.

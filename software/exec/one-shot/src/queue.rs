@@ -7,7 +7,9 @@
 //! No operation waits for the other side's task. A writer that finds no place is told and may try again, wait, or drop its item: the
 //! writers decide what is lost. Several cores may write, and several may read. Places are consecutive, each at a multiple of 8 bytes.
 
-use crate::port::{Caller, Failure, Memory, Port, data_of, initialise_record, lock, unlock};
+use crate::port::{
+    Caller, Failure, Memory, Port, data_of, initialise_record, is_inside, lock, unlock,
+};
 use bulkhead_abi::one_shot::port::{
     HOLDER, INITIALISED, LOCK, QUEUE, SLOTS_MAX, SLOTS_SHIFT, STATE, WAITING_SHIFT,
 };
@@ -46,7 +48,7 @@ impl Queue {
         self.data + u64::from(number) * stride(self.size)
     }
 
-    /// From the record's word: the number of the oldest item's place, and how many items wait. A corrupted record leads to no other memory.
+    /// From the record's word: the number of the oldest item's place, and how many items wait. A corrupted word names a place of the queue.
     fn positions(&self, word: u32) -> (u32, u32) {
         let first = word & ((1 << WAITING_SHIFT) - 1);
         let first = if first < self.slots { first } else { 0 };
@@ -69,7 +71,7 @@ pub const fn stride(size: u32) -> u64 {
     (size as u64).next_multiple_of(8)
 }
 
-/// Initialises the queue with this record for `slots` items of some bytes at an address, all in the memory of one core. Returns `None` if it is
+/// Initialises the queue with this record for `slots` items, each of `own.1` bytes, from the address `own.0` on, all in the memory of one core. Returns `None` if it is
 /// initialised already, or if there would be no place or more than [`SLOTS_MAX`].
 ///
 /// # Errors
@@ -83,6 +85,9 @@ pub fn initialise<M: Memory>(
 ) -> Result<Option<Queue>, Failure<M::Error>> {
     if slots == 0 || slots > SLOTS_MAX {
         return Ok(None);
+    }
+    if !is_inside(own.0, u64::from(slots) * stride(own.1)) {
+        return Err(Failure::Size);
     }
     let kind = u64::from(slots) << SLOTS_SHIFT;
     let is_new = initialise_record(memory, record, caller, own, kind)?;
@@ -107,7 +112,7 @@ pub enum Any {
 /// The port with this record, of either kind; none if it is not initialised.
 ///
 /// # Errors
-/// The memory's.
+/// [`Failure::Size`] if the record names a queue that is not in its core's window; the memory's.
 pub fn any<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Any>, Failure<M::Error>> {
     let state = memory.load_double(record + STATE)?;
     let slots = (state >> SLOTS_SHIFT) as u32 & u32::from(SLOTS_MAX);
@@ -117,15 +122,19 @@ pub fn any<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Any>, Failur
     }
     let data = data_of(record, state);
     let size = state as u32;
-    Ok(Some(match is_sampling {
-        true => Any::Sampling(Port::new(record, data, size)),
-        false => Any::Queue(Queue {
-            record,
-            data,
-            size,
-            slots,
-        }),
-    }))
+    if is_sampling {
+        return Ok(Some(Any::Sampling(Port::new(record, data, size))));
+    }
+    // Another core may have written to the record, and writers would follow it with rights that it does not have.
+    if !is_inside(data, u64::from(slots) * stride(size)) {
+        return Err(Failure::Size);
+    }
+    Ok(Some(Any::Queue(Queue {
+        record,
+        data,
+        size,
+        slots,
+    })))
 }
 
 /// The queue with this record; none if it is not initialised, or a sampling port.

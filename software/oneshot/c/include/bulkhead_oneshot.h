@@ -275,7 +275,7 @@ typedef struct {
 #define BH_ORDER -7
 
 /* Begins the section of this job. Returns 1, or an error. The first one of a task only makes its ports ready. A second one before
- * bh_next_section stops the task, with file and line on the console, because bounds count one wait of each job. */
+ * bh_next_section (even if the first one failed) stops the task, with file and line on the console, because bounds count one wait of each job. */
 #define bh_begin(section, helpers, count) bh_begin_at(section, helpers, count, __FILE__, __LINE__)
 int bh_begin_at(bh_section *section, bh_helper *helpers, size_t count, const char *file, uint64_t line);
 /* Hands a slice to a helper. Returns 1, BH_NOT_ASKED if the helper has not begun yet, or an error. */

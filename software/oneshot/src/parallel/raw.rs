@@ -6,6 +6,7 @@
 use super::{Missing, Open, clock, next_release, released};
 use crate::kernel;
 use crate::port::Failure;
+use bulkhead_exec_one_shot::TASKS;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a word; slices and results are aligned words.
@@ -58,9 +59,10 @@ pub enum Refused {
 /// The tasks whose jobs have used their wait, and have not ended since with [`next`].
 static WAITED: AtomicU64 = AtomicU64::new(0);
 
-/// The running task among [`WAITED`]. A core has at most 64.
+/// The running task among [`WAITED`].
 fn mine() -> u64 {
-    1 << (kernel::running() % 64)
+    const { assert!(TASKS <= 64, "one bit for each task") };
+    1 << kernel::running()
 }
 
 /// The running job uses its wait. Jobs do not preempt each other, and interrupts do not come here.

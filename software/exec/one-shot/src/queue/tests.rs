@@ -265,6 +265,34 @@ fn kinds_sizes_and_numbers_of_places_are_looked_at() {
     assert_eq!(get(&mut other, RECORD), Ok(None));
 }
 
+/// A record that another core has written to names places in other cores' windows: 32 767 items of 64 bytes from 512 KiB on are 2.5 MiB long.
+#[test]
+fn a_queue_that_leaves_its_core_is_refused() {
+    let last = (1 << 19) - 8;
+    for (data, size, slots, is_inside) in [
+        (last, 64, u64::from(SLOTS_MAX), false),
+        (last, u64::from(u32::MAX), 1, false),
+        (last, 8, 1000, true),
+        (0, 32, u64::from(SLOTS_MAX), true),
+        (0, 40, u64::from(SLOTS_MAX), false),
+    ] {
+        let mut chip = Plain([0; SIZE]);
+        let state = slots << SLOTS_SHIFT | size | data / DATA_UNIT << DATA_SHIFT;
+        store(&mut chip.0, (RECORD + STATE, 8, state));
+        let found = get(&mut chip, RECORD).map(|queue| queue.is_some());
+        let expected = if is_inside {
+            Ok(true)
+        } else {
+            Err(Failure::Size)
+        };
+        assert_eq!(found, expected, "{data:#x} {size} {slots}");
+    }
+    let mut chip = Plain([0; SIZE]);
+    let made = initialise(&mut chip, RECORD, caller(0), (last, 64), SLOTS_MAX);
+    assert_eq!(made, Err(Failure::Size));
+    assert_eq!(chip.0, [0; SIZE]);
+}
+
 /// Whatever a record says, accesses stay within the places, and every wait for a lock ends.
 #[test]
 fn a_record_that_was_written_over_leads_to_no_other_memory() {
