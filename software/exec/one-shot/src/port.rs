@@ -6,8 +6,8 @@
 //! States of a port: initial (not initialised), empty, new data, and locked, while a caller copies. A write overwrites; a read
 //! leaves the data there and says whether it was new. The owner places the data in its own memory, because remote writes are cheap:
 //! a write waits for one remote answer (that of the lock), everything else is posted. A record is initialised only once, so size
-//! and place of its data are read once, by [`get`], and kept in the [`Port`]. They are one word of the record, so [`get`] waits for one answer. The data is
-//! always in the record's own core: whatever is in a record, it leads to no other memory.
+//! and place of its data are read once, by [`get`], and kept in the [`Port`]. They are one word of the record, so [`get`] waits for one answer. The data
+//! begins in the first half of the window of the record's own core. So whatever is in a record, an item of less than 512 KiB leads to no other core.
 //!
 //! A caller that fails while it holds a lock keeps it forever. Every other caller tries a bounded number of times and then gets an
 //! error.
@@ -109,7 +109,7 @@ impl Port {
 }
 
 /// Bytes from the start of a core's window, in the chip-global map or in the core's own.
-const OFFSET: u64 = (1 << TILE_WINDOW_SHIFT) - 1;
+pub(crate) const OFFSET: u64 = (1 << TILE_WINDOW_SHIFT) - 1;
 
 /// Where the data is of which this word of a record tells. In the core's own map, if the record's address is in it.
 #[inline]

@@ -7,7 +7,9 @@
 //! No operation waits for the other side's task. A writer that finds no place is told and may try again, wait, or drop its item: the
 //! writers decide what is lost. Several cores may write, and several may read. Places are consecutive, each at a multiple of 8 bytes.
 
-use crate::port::{Caller, Failure, Memory, Port, data_of, initialise_record, lock, unlock};
+use crate::port::{
+    Caller, Failure, Memory, OFFSET, Port, data_of, initialise_record, lock, unlock,
+};
 use bulkhead_abi::one_shot::port::{
     HOLDER, INITIALISED, LOCK, QUEUE, SLOTS_MAX, SLOTS_SHIFT, STATE, WAITING_SHIFT,
 };
@@ -107,7 +109,7 @@ pub enum Any {
 /// The port with this record, of either kind; none if it is not initialised.
 ///
 /// # Errors
-/// The memory's.
+/// [`Failure::Size`] if its places are not all in the record's own core: somebody wrote over the record. The memory's.
 pub fn any<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Any>, Failure<M::Error>> {
     let state = memory.load_double(record + STATE)?;
     let slots = (state >> SLOTS_SHIFT) as u32 & u32::from(SLOTS_MAX);
@@ -117,6 +119,10 @@ pub fn any<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Any>, Failur
     }
     let data = data_of(record, state);
     let size = state as u32;
+    // Places behind the end of the record's core would be in another one.
+    if !is_sampling && (data & OFFSET) + u64::from(slots) * stride(size) > OFFSET + 1 {
+        return Err(Failure::Size);
+    }
     Ok(Some(match is_sampling {
         true => Any::Sampling(Port::new(record, data, size)),
         false => Any::Queue(Queue {
@@ -131,7 +137,7 @@ pub fn any<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Any>, Failur
 /// The queue with this record; none if it is not initialised, or a sampling port.
 ///
 /// # Errors
-/// The memory's.
+/// As of [`any`].
 pub fn get<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Queue>, Failure<M::Error>> {
     match any(memory, record)? {
         Some(Any::Queue(queue)) => Ok(Some(queue)),

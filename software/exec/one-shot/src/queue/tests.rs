@@ -283,6 +283,25 @@ fn a_record_that_was_written_over_leads_to_no_other_memory() {
     assert_eq!(put(&mut chip, &made, caller(1), &[1; ITEM]), locked);
 }
 
+/// Places behind the end of the record's core would be in another core.
+#[test]
+fn a_queue_that_leaves_its_core_is_refused() {
+    let state =
+        |data: u64, slots: u64, size: u64| size | (slots << SLOTS_SHIFT) | (data << DATA_SHIFT);
+    for (word, fits) in [
+        (state(0xFFFF, SLOTS_MAX.into(), 64), false),
+        (state(0, 1 << 14, 64), true),
+        (state(1, 1 << 14, 64), false),
+        (state(0, 1, u32::MAX.into()), false),
+    ] {
+        let mut chip = Plain([0; SIZE]);
+        store(&mut chip.0, (RECORD + STATE, 8, word));
+        let found = get(&mut chip, RECORD);
+        assert_eq!(matches!(found, Ok(Some(_))), fits, "{word:x}");
+        assert!(fits || found == Err(Failure::Size));
+    }
+}
+
 proptest! {
     /// One operation after another: a plain queue with this many places.
     #[test]
