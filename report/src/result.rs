@@ -478,7 +478,7 @@ impl RunResult {
         own.chain(far).collect()
     }
 
-    /// Incidents in words, one line each. Of activities that are not in the description, the first few that each creator made.
+    /// Incidents in words, one line each. Of activities that are not in the description, the first few of each application, whoever of its children made them.
     pub fn happened(&self) -> Vec<String> {
         let of = |variant: &VariantResult, incident: &Incident| {
             let at = incident.at.map(|at| span(self.microseconds(at)));
@@ -496,7 +496,7 @@ impl RunResult {
             // A program may make any number of activities that fail; they must not bury what happened to others.
             let mut made: BTreeMap<&str, usize> = BTreeMap::new();
             for one in &variant.incidents {
-                let creator = one.application.rsplit_once('/');
+                let creator = one.application.split_once('/');
                 let count = creator.map(|(creator, _)| made.entry(creator).or_default());
                 let before = count.map_or(0, |count| std::mem::replace(count, *count + 1));
                 if before < MADE_SHOWN {

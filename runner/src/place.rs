@@ -159,7 +159,7 @@ pub fn replace(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let done = std::fs::create_dir_all(folder).and_then(|()| put());
     done.map_err(|error| {
-        // A file that was not made, or has its new name, is not there.
+        // Also what a process of this number left there earlier, so that the next attempt works.
         std::fs::remove_file(&beside).ok();
         Error::file(path, error)
     })

@@ -493,7 +493,12 @@ fn answers_of_all_lengths_and_values_harm_nobody() {
     match judge("stutter", &system(&below(&all), ""), &[], alone()) {
         Ok(seen) => {
             let [rounds, sessions, _] = seen.done;
-            let took = rounds >= 40 && sessions >= 10;
+            let moved = |line: &str| -> Option<u64> {
+                let (_, said) = line.rsplit_once("; ")?;
+                said.strip_suffix(" moved")?.parse().ok()
+            };
+            let moved: u64 = seen.report.console.lines().filter_map(moved).sum();
+            let took = rounds >= 40 && sessions >= 10 && moved > 0;
             assert!(took, "no attack\n{}", seen.report.console);
         }
         Err(error) => panic!("{error}"),

@@ -129,7 +129,7 @@ fn ask(end: u64) -> u64 {
             session,
             delegate: random.below(2) as u8,
             own,
-            count: random.below(10) as u16,
+            count: random.below(3) as u16,
             argument0: rounds,
             argument1: 0,
             argument2: u64::MAX,

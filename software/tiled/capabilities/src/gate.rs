@@ -123,9 +123,10 @@ impl Space {
 
     /// What took the last shares of a receive gate was discarded: its next ones are again those of `before`.
     pub fn go_back(&mut self, receive: NodeId, before: &Receive) {
-        if let Object::Receive(gate) = self.object_mut(receive) {
-            gate.next = before.next;
-        }
+        let Object::Receive(gate) = self.object_mut(receive) else {
+            unreachable!("{receive:?} was a receive gate")
+        };
+        gate.next = before.next;
     }
 
     /// What the kernel keeps of a service, if this is a living service.

@@ -103,7 +103,10 @@ fn serve() -> Result<()> {
         if pager.files.next_look() <= time::now()
             && let Some((is_fault, message)) = pager.kept.pop_front()
         {
-            pager.serve(is_fault, message);
+            // A client that has ended leaves the slot to its successor. What waits for a fault ends with its tile's answer.
+            if is_fault || message.is_awaited() {
+                pager.serve(is_fault, message);
+            }
         }
         // While there are no requests, prepares the next pages.
         let kept = (!pager.kept.is_empty()).then(|| pager.files.next_look());
@@ -228,6 +231,12 @@ impl Pager {
             return Outcome::Given;
         };
         self.pages.failed(number, &given);
+        // It may still have the pages with fewer rights, in frames that others get now.
+        if !matches!(given.fill, Fill::File { .. }) {
+            for next in 0..given.pages {
+                self.all[number].served.take(given.address + next * PAGE);
+            }
+        }
         if status == Status::Closed && self.files.is_away() {
             return Outcome::Later;
         }
