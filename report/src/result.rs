@@ -444,6 +444,8 @@ pub struct Check {
 
 /// Incidents that are shown of activities that one activity made; they have its path before their names.
 const MADE_SHOWN: usize = 3;
+/// And of all such activities in a variant.
+const MADE_LINES: usize = 30;
 
 impl RunResult {
     /// A time in cycles, with microseconds in brackets.
@@ -478,7 +480,7 @@ impl RunResult {
         own.chain(far).collect()
     }
 
-    /// Incidents in words, one line each. Of activities that are not in the description, the first few of each application, whoever of its children made them.
+    /// Incidents in words, one line each. Of activities that are not in the description, the first few that each creator made, and no more than [`MADE_LINES`] in all.
     pub fn happened(&self) -> Vec<String> {
         let of = |variant: &VariantResult, incident: &Incident| {
             let at = incident.at.map(|at| span(self.microseconds(at)));
@@ -493,21 +495,30 @@ impl RunResult {
         };
         let mut all = Vec::new();
         for variant in &self.variants {
-            // A program may make any number of activities that fail; they must not bury what happened to others.
-            let mut made: BTreeMap<&str, usize> = BTreeMap::new();
+            // A program may make any number of activities that fail, and these may make others; they must not bury what happened to others.
+            let (mut made, mut shown) = (BTreeMap::<&str, usize>::new(), 0);
             for one in &variant.incidents {
-                let creator = one.application.split_once('/');
-                let count = creator.map(|(creator, _)| made.entry(creator).or_default());
-                let before = count.map_or(0, |count| std::mem::replace(count, *count + 1));
-                if before < MADE_SHOWN {
+                let Some((creator, _)) = one.application.rsplit_once('/') else {
+                    all.push(of(variant, one));
+                    continue;
+                };
+                let count = made.entry(creator).or_default();
+                *count += 1;
+                if *count <= MADE_SHOWN && shown < MADE_LINES {
+                    shown += 1;
                     all.push(of(variant, one));
                 }
             }
-            for (creator, count) in made.into_iter().filter(|(_, count)| *count > MADE_SHOWN) {
-                let more = count - MADE_SHOWN;
+            let hidden = made.values().sum::<usize>() - shown;
+            let mut most = made.into_iter();
+            let name = &variant.name;
+            let said = match most.find(|(_, count)| *count == MADE_SHOWN + hidden) {
+                Some((creator, _)) => format!("activities that {creator} made"),
+                None => "activities that programs made".to_owned(),
+            };
+            if hidden > 0 {
                 all.push(format!(
-                    "{}: {more} more of activities that {creator} made; result.json has all",
-                    variant.name
+                    "{name}: {hidden} more of {said}; result.json has all"
                 ));
             }
         }
@@ -579,6 +590,9 @@ mod tests {
             what: "stopped: panic".to_owned(),
         };
         let children = (0..5000).map(|n| incident(&format!("root/hog/child:{n}")));
+        // Each child makes others.
+        let theirs = (0..600).map(|n| incident(&format!("root/hog/child:{}/a:{n}", n / 3)));
+        let all_made: Vec<Incident> = theirs.collect();
         let mut all: Vec<Incident> = children.collect();
         all.push(incident("root/other/child"));
         all.extend(["controller"; 5].map(incident));
@@ -592,6 +606,11 @@ mod tests {
             format!("{name}: tile 7, controller: stopped: panic")
         );
         let last = "4997 more of activities that root/hog made; result.json has all";
+        assert_eq!(happened.last(), Some(&format!("{name}: {last}")));
+        result.variants[0].incidents.extend(all_made);
+        let happened = result.happened();
+        assert_eq!(happened.len(), MADE_LINES + 5 + 1);
+        let last = "5571 more of activities that programs made; result.json has all";
         assert_eq!(happened.last(), Some(&format!("{name}: {last}")));
     }
 }
