@@ -5,7 +5,7 @@ use crate::config::dram::Policy;
 
 const SLOT: Tick = 10;
 
-/// Who gets each of so many slots, if these always want one.
+/// Each of so many slots and the class that gets it, if these classes always want one.
 fn served(shares: &mut Shares, wanting: &[u16], slots: u64) -> Vec<Option<u16>> {
     let slot = |number| {
         let at = number * SLOT;
