@@ -1,8 +1,8 @@
 //! The second level of a cluster with its times: the ways to it, its banks, and the memory below it.
 //!
-//! Why it exists: the [`Directory`] knows no times. A reply takes effect when it arrives. A request waits for its bank, has the bank
-//! for a while, and takes effect when its line has been looked up. Of one moment, replies come first, then lines from memory, then
-//! requests, each by port. What it deliberately does not know: what harts do, and what the network is.
+//! Why it exists: the [`Directory`] knows no times. A reply takes effect when it arrives. A request waits for its bank, has the bank for a
+//! while, and takes effect when its line has been looked up. At one moment, replies come first, then lines from memory, then requests, each
+//! by port. What it deliberately does not know: what harts do, and what the network is.
 
 use super::Directory;
 use super::ahead::Ahead;
@@ -48,7 +48,7 @@ const FOUND: u32 = 17;
 const PASSING: u32 = 25;
 const SCAN: u32 = 33;
 
-/// A bank of the second level: who has it, and who will have it, each up to when.
+/// A bank of the second level: its present and future users, each with the end of its use.
 #[derive(Debug, Default)]
 struct Bank {
     turns: VecDeque<(Owner, Tick)>,

@@ -45,7 +45,7 @@ pub(super) struct Parts {
     /// Least time from a packet of one part to its arrival at another.
     across: Tick,
     ahead: Tick,
-    /// For each position, the engines that interrupt what is there, by their places among the engines. Empty if none does.
+    /// For each position, the engines that interrupt the part there, by their places among the engines. Empty if none does.
     interrupted_by: Vec<Vec<usize>>,
     /// The host visits the parts in the other order, which must change nothing.
     #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Whether a program replaced the same lines beside others as it did alone.
 //!
-//! Why it exists: a bound that starts from a run alone assumes that the same accesses hit. Where several misses are under way, lines may come in
-//! another order beside others, and then another line may be replaced. Which lines a hart asked memory for, in order, shows that. What it
-//! deliberately does not know: caches, and what a bound is.
+//! Why it exists: a bound that starts from a run alone assumes that the same accesses hit. Where several misses are under way, lines may
+//! come in another order beside others, and then another line may be replaced. The ordered list of the lines that a hart requested from
+//! memory shows this. What it deliberately does not know: caches, and what a bound is.
 
 use bulkhead_machine::ledger::Asked;
 

@@ -1,7 +1,7 @@
 //! Whether the tick of an image is a millisecond on a platform.
 //!
-//! Why it exists: an image contains the counts of the timer in a tick, and no instruction tells a kernel how fast the timer counts; on the wrong platform
-//! everything is too fast or too slow. The host knows both. What it deliberately does not know: why somebody wants another tick.
+//! Why it exists: an image contains the counts of the timer in a tick, and no instruction tells a kernel how fast the timer counts; on the
+//! wrong platform everything is too fast or too slow. The host knows both. What it deliberately does not know: the reason for another tick.
 
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::oneshot::TICK;

@@ -3,12 +3,12 @@
 //! Why it exists: m3-rtas24, section III-C: servers are shared, so a client must delay others neither by many requests nor by long
 //! ones. What it deliberately does not know: the requests themselves; they belong to a [`Service`].
 //!
-//! The description gives the gates `priority-0` (the highest), `priority-1`, ... and the arguments `limit` (time of one request),
-//! `budget` and `period` (time of a client in each period), such as `20us` or `none`; `limit-1` and so on hold for the clients of
-//! one gate. Before a request is served, the service states its longest time. A request beyond the limit is refused. A request
-//! beyond the rest of the client's budget waits until the budget suffices, and all later requests of this client wait behind it.
-//! Requests are not interrupted, so a client of the highest priority waits for at most one request of another (at most `limit`, the
-//! longest of all gates) besides those of its own gate.
+//! The description gives the gates `priority-0` (the highest), `priority-1`, ... and the arguments `limit` (time of one request), `budget`
+//! and `period` (time of a client in each period), such as `20us` or `none`; `limit-1` and so on apply to the clients of one gate. Before a
+//! request is served, the service states its longest time. A request beyond the limit is refused. A request beyond the rest of the client's
+//! budget waits until the budget suffices, and all later requests of this client wait behind it. Requests are not interrupted, so a client
+//! of the highest priority waits for at most one request of another (at most `limit`, the longest of all gates) besides those of its own
+//! gate.
 //!
 //! Times are those of the clock, in nanoseconds, so they are the server's own execution time only if the server is alone on its
 //! tile.
@@ -431,8 +431,8 @@ impl Server {
         }
     }
 
-    /// Looks at a request that has waited for long, and drops it if its sender has ended. Returns when there is something to do for
-    /// those that wait.
+    /// Checks a request that has waited for a long time, and drops it if its sender has ended. Returns the time at which waiting requests
+    /// need attention.
     #[cold]
     fn look_at_waiting(&mut self) -> Option<u64> {
         let now = time::now();
