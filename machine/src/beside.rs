@@ -291,7 +291,7 @@ impl BesidePart {
         }
     }
 
-    /// Writes the begin of the content of a storage device. False: it has fewer bytes, or is none.
+    /// Writes the first bytes of a storage device's content. False: it has fewer bytes, or is not a storage device.
     pub fn load(&mut self, bytes: &[u8]) -> bool {
         match &mut self.dma {
             Mover::Dma(_) => false,

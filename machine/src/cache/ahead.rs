@@ -23,7 +23,7 @@ pub(super) struct Ahead {
     cycle: Tick,
     /// Lines fetched ahead.
     fetched: u64,
-    /// Lines among them that a request has used, and those among these that had not come then. Only the second level counts them.
+    /// Lines among them that a request has used, and those of these that had not arrived then. Only the second level counts them.
     used: u64,
     late: u64,
 }
@@ -52,7 +52,7 @@ impl Ahead {
         self.used
     }
 
-    /// Those among these that had not come when they were used for the first time.
+    /// Those of these that had not arrived when they were used for the first time.
     pub(super) fn late(&self) -> u64 {
         self.late
     }

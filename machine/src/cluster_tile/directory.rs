@@ -91,7 +91,7 @@ pub struct Directory {
     holders: Vec<Holders>,
     transactions: Vec<Transaction>,
     waiting: VecDeque<Waiting>,
-    /// Lines on their way to memory, and because of whom.
+    /// Lines on their way to memory, and the ports that caused this.
     writing: Vec<(u64, Port, Line)>,
     /// Instructions on their way to a port, which the directory does not track: at most one for each fetch under way.
     fetched: Vec<(Port, u64, Line)>,
@@ -238,7 +238,7 @@ impl Directory {
         self.transactions.iter().any(|t| t.recalls(line))
     }
 
-    /// The port for whom something about a line is under way.
+    /// The port for which a transaction on a line is under way.
     fn blocker(&self, line: u64) -> Option<Port> {
         let about = self.transactions.iter().find(|t| t.is_about(line));
         let transaction = about.map(|t| t.ask.port);
@@ -326,7 +326,7 @@ impl Directory {
         }
     }
 
-    /// For whom a request of a port for this line would wait because of the line or of miss registers.
+    /// The port for which a request of another port for this line would wait, because of the line or of miss registers.
     fn would_wait(&self, line: u64, port: Port) -> Option<Port> {
         let full = || {
             let counts = |t: &&Transaction| t.is_below() && (!self.divided || t.ask.port == port);
@@ -740,7 +740,7 @@ impl Directory {
         }
     }
 
-    /// The bytes of a line here or on its way to memory, if memory has not the same.
+    /// The bytes of a line here or on its way to memory, if memory does not have the same.
     pub fn peek(&self, line: u64) -> Option<&[u8]> {
         let asked = |t: &Transaction| {
             t.ask.line == line && matches!(t.memory, Memory::Asked | Memory::Came(_))

@@ -91,7 +91,7 @@ pub struct Foreseen {
     pub fetched: u16,
     /// Lines that a request has used for the first time.
     pub used: u16,
-    /// Those among them that had not come yet.
+    /// Those of them that had not arrived yet.
     pub late: u16,
 }
 
@@ -164,7 +164,7 @@ pub enum Below {
     Write {
         /// First address.
         line: u64,
-        /// Because of whom.
+        /// The port that causes it.
         port: Port,
         /// The identifiers of the request for which it leaves.
         ids: QosIds,

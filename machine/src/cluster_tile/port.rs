@@ -156,7 +156,7 @@ impl Side {
         self.limit = self.limit.min(now + reach);
     }
 
-    /// A message has come. `account` takes it further to now.
+    /// A message has arrived. `account` is continued up to now.
     fn complete(&self, now: Tick, account: &Account, ledger: &mut Ledger) {
         ledger.complete(self.owner, Transaction::CacheRead, account, now);
     }

@@ -55,7 +55,7 @@ struct Bank {
 }
 
 impl Bank {
-    /// A request has its turn as soon as those that came before it have had theirs. Returns its begin, and books what it waits.
+    /// A request has its turn as soon as those that came before it have had theirs. Returns the beginning of its turn, and books its wait.
     fn turn(&mut self, now: Tick, ask: &mut Ask, length: Tick, cycle: Tick, to: &mut Books<'_>) {
         while self.turns.front().is_some_and(|(_, until)| *until <= now) {
             self.turns.pop_front();
@@ -210,7 +210,7 @@ impl SecondLevel {
             .push(now + self.up, component, Arrival::Request(ask));
     }
 
-    /// A hart's access to a DMA engine or a tile goes by on its way to the network.
+    /// A hart's access to a DMA engine or a tile passes on its way to the network.
     pub fn pass(&mut self, now: Tick, port: Port, mut packet: Packet) {
         packet.account.service += self.up;
         let passes = Arrival::Passes(Box::new(packet));
@@ -364,7 +364,7 @@ impl SecondLevel {
         }
     }
 
-    /// The bytes of a line here or on its way to memory, if memory has not the same.
+    /// The bytes of a line here or on its way to memory, if memory does not have the same.
     pub fn peek(&self, line: u64) -> Option<&[u8]> {
         self.directory.peek(line)
     }

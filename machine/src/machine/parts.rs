@@ -275,7 +275,7 @@ impl Machine {
         (!content.is_empty()).then_some(content)
     }
 
-    /// Writes the begin of the content of a storage device.
+    /// Writes the first bytes of a storage device's content.
     ///
     /// # Errors
     /// If there is no such device, or it has fewer bytes.

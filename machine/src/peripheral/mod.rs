@@ -125,7 +125,7 @@ impl Peripheral {
         &self.content
     }
 
-    /// Writes the begin of the content of a storage device. False: it has fewer bytes, or is none.
+    /// Writes the first bytes of a storage device's content. False: it has fewer bytes, or is not a storage device.
     pub fn load(&mut self, bytes: &[u8]) -> bool {
         let place = self.content.get_mut(..bytes.len());
         place.map(|place| place.copy_from_slice(bytes)).is_some()

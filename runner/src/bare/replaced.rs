@@ -17,8 +17,8 @@ pub(super) enum Replaced {
     AsFarAsKept,
 }
 
-/// Compares what a hart asked memory for alone and beside others. `ended`: the program did everything in both runs. Then either run may lack the
-/// last `open` lines, which were still to be asked for when it ended; otherwise one may have come as far as it did.
+/// Compares what a hart asked memory for alone and beside others. `ended`: the program did everything in both runs. Then either run may
+/// lack the last `open` lines, which had not been requested when it ended; otherwise, one run may be shorter than the other.
 ///
 /// # Errors
 /// What differs.

@@ -82,7 +82,7 @@ const SERVE: u64 = 32;
 struct Analysis<'c> {
     code: &'c Code,
     walks: Vec<Walk>,
-    /// What a register may lead to, by who calls.
+    /// The possible targets of a call through a register, by caller.
     user: BTreeSet<usize>,
     jobs_in_c: BTreeSet<usize>,
     /// In the order of [`system::HANDLERS`], and the function that looks for due timing events.
