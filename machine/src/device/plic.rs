@@ -4,7 +4,7 @@
 //! interrupt it and in which order. Registers ([`bulkhead_abi::plic`]) and rules are those of the RISC-V PLIC Specification 1.0.0. A
 //! message is an edge. A gateway passes one request on at a time; a message that comes between claim and completion is kept, once, and
 //! becomes a request at the completion. (The specification lets a gateway count such edges; this one counts to 1.) What it deliberately
-//! does not know: when a line reaches its hart, and who sends messages.
+//! does not know: when a line reaches its hart, and the senders of messages.
 
 use bulkhead_abi::plic::{
     CLAIM, CONTEXT_SIZE, ENABLE, ENABLE_SIZE, PENDING, PRIORITY_MAX, SOURCES, THRESHOLD,
