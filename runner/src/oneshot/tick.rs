@@ -19,7 +19,7 @@ pub fn counts(elf: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(word.try_into().ok()?))
 }
 
-/// What is unusual about the tick of an image on a platform, in a sentence; nothing if it is a millisecond, or if the program is no image of this kernel.
+/// What is unusual about the tick of an image on a platform, in a sentence; nothing if it is a millisecond, or if the program is not an image of this kernel.
 pub fn unusual(elf: &[u8], platform: &Platform) -> Option<String> {
     told(counts(elf)?, platform)
 }

@@ -143,7 +143,7 @@ impl Incoming {
         self.message.as_ref().map_or(&[], |m| m.rest())
     }
 
-    /// Whether its sender still waits for the answer. A service that keeps requests for long asks now and then
+    /// Whether its sender still waits for the answer. A service that keeps requests for a long time asks now and then
     /// ([`Rounds`]) and drops those whose senders are gone: each takes a slot from its sender's successor.
     pub fn is_awaited(&self) -> bool {
         self.message.as_ref().is_some_and(Message::is_awaited)
@@ -274,7 +274,7 @@ impl Server {
     /// A server with the gates and arguments of the description.
     ///
     /// # Panics
-    /// If there is no gate, or an argument is no time.
+    /// If there is no gate, or an argument is not a time.
     pub fn from_environment() -> Self {
         Self::named("")
     }
@@ -282,7 +282,7 @@ impl Server {
     /// One of several services of an application: with the gates `NAME-priority-0`, ..., and the arguments `NAME-limit`, ....
     ///
     /// # Panics
-    /// If there is no gate, or an argument is no time.
+    /// If there is no gate, or an argument is not a time.
     pub fn named(service: &str) -> Self {
         let names = GATES.iter().map(|name| of_service(service, name));
         let entries: Vec<&GateEntry> = names
@@ -305,7 +305,7 @@ impl Server {
     /// A server with these gates, the first having the highest priority, and the arguments of the description.
     ///
     /// # Panics
-    /// If an argument is no time, or there is no gate.
+    /// If an argument is not a time, or there is no gate.
     pub fn new(gates: impl IntoIterator<Item = ReceiveGate>) -> Self {
         Self::with("", gates, SEL_OFFERED)
     }

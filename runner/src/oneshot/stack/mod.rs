@@ -199,7 +199,7 @@ fn is_text(name: &str) -> bool {
 /// What an image needs; `bodies`: of tasks in Ada by their names in the file, with the number of their tasks.
 ///
 /// # Errors
-/// If it is no image of the kernel, or there is no bound.
+/// If it is not an image of the kernel, or there is no bound.
 pub fn needs(name: &str, elf: &[u8], bodies: &[(usize, String)]) -> Result<Needs, Error> {
     let resolver = Resolver::new(elf);
     let names = |address: u64| resolver.resolve(address).to_string();
