@@ -203,6 +203,9 @@ pub struct Audit {
     /// Audit only this domain; repeatable
     #[arg(long, value_name = "NAME")]
     pub domain: Vec<String>,
+    /// Try only the attacks with this text in their names, and no random ones; repeatable. The domain is judged only if it fails
+    #[arg(long, value_name = "TEXT", conflicts_with = "searches")]
+    pub attack: Vec<String>,
     /// Number of random attacks on each domain, after the attacks of the library
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub searches: u32,

@@ -4,6 +4,7 @@
 //! developer run the same steps. What it deliberately does not know: anything about the simulated machine.
 #![forbid(unsafe_code)]
 
+mod builds;
 mod pictures;
 mod sizes;
 mod steps;

@@ -3,6 +3,7 @@
 //! Why it exists: a failing step must not hide the next one, and a step that cannot run here must say so. What it deliberately does not
 //! know: the contents of the tests.
 
+use crate::builds;
 use crate::tree::{self, Package};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -19,6 +20,8 @@ enum Action {
     Miri(Vec<String>),
     /// Python with these arguments. Exit code 77: not possible here; the last line on standard error gives the reason.
     Python(Vec<String>),
+    /// Cargo with each of these lists of arguments, to build the command in both profiles; then their results are compared.
+    Builds([Vec<String>; 2]),
     /// Not possible here, for this reason.
     Skip(String),
 }
@@ -134,6 +137,23 @@ fn outcome(command: &mut Command, root: &Path) -> Outcome {
     }
 }
 
+/// Builds the command in both profiles and compares what it writes.
+fn compare_builds(root: &Path, builds: &[Vec<String>]) -> Outcome {
+    for arguments in builds {
+        let built = outcome(Command::new(cargo()).args(arguments), root);
+        if matches!(built, Outcome::Failed) {
+            return built;
+        }
+    }
+    match builds::compare(root) {
+        Ok(()) => Outcome::Passed,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            Outcome::Failed
+        }
+    }
+}
+
 fn run_steps(root: &Path, title: &str, steps: Vec<Step>) -> bool {
     let begin = Instant::now();
     let mut lines = Vec::new();
@@ -160,6 +180,10 @@ fn run_steps(root: &Path, title: &str, steps: Vec<Step>) -> bool {
                 let mut command = Command::new(cargo());
                 command.envs(step.variable);
                 outcome(command.args(&arguments), root)
+            }
+            Action::Builds(builds) => {
+                announce("cargo", &builds.concat());
+                compare_builds(root, &builds)
             }
             Action::Miri(arguments) => {
                 announce("rustup", &arguments);
@@ -260,13 +284,12 @@ const ONE_SHOT: &[&str] = &[
 pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
     let packages = tree::packages(root)?;
     let is_test = |package: &Package| package.folder.starts_with("tests/");
+    let host = |p: &Package| !for_the_chip(p) && !is_test(p) && !for_python(p);
     let mut steps = vec![
         over(
             "host crates",
             &["test", "--quiet", "--no-fail-fast"],
-            select(&packages, |p| {
-                !for_the_chip(p) && !is_test(p) && !for_python(p)
-            }),
+            select(&packages, host),
             &[],
         ),
         over(
@@ -309,34 +332,26 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
         } else {
             steps.push(step(name, &arguments));
         }
-        if name == "whole systems" {
-            // After the optimised build: the same inputs must give the same ticks in this one.
-            let mut again = step(
-                "determinism, debug build",
-                &[
-                    "test",
-                    "--quiet",
-                    "-p",
-                    &package.name,
-                    "determinism::builds_are_equal",
-                ],
-            );
-            again.variable = Some(("BULKHEAD_COMPARE_BUILDS", "1".to_owned()));
-            steps.push(again);
-        }
     }
-    steps.push(if works("xmllint", "--version") {
-        step(
-            "schema accepts the catalog",
-            &["test", "--quiet", "-p", "bulkhead-model", "schema"],
-        )
-    } else {
-        Step {
+    // Everything is built by now, but for the optimised command, which the Python package's tests need, too.
+    let owned = |arguments: &[&str]| arguments.iter().map(|&a| a.to_owned()).collect();
+    let before: Vec<String> = owned(&["test", "--quiet", "--no-run"]);
+    steps.push(Step {
+        name: "determinism, two builds",
+        action: Action::Builds([
+            [before, select(&packages, host)].concat(),
+            owned(&["build", "--quiet", "--release", "-p", "bulkhead"]),
+        ]),
+        variable: None,
+    });
+    if !works("xmllint", "--version") {
+        // With it, the tests of the host crates compare the schemas with the catalog.
+        steps.push(Step {
             name: "schema accepts the catalog",
             action: Action::Skip("xmllint is missing: apt-get install libxml2-utils".to_owned()),
             variable: None,
-        }
-    });
+        });
+    }
     steps.push(miri_step(
         root,
         "capabilities under Miri",

@@ -12,6 +12,7 @@ pub fn audit(options: &Audit) -> Outcome {
     wanted.overrides.clone_from(&options.set);
     wanted.variant.clone_from(&options.variant);
     wanted.domains.clone_from(&options.domain);
+    wanted.attacks.clone_from(&options.attack);
     wanted.searches = options.searches;
     wanted.seed = options.seed;
     wanted.time = audit::time(&options.time)?;

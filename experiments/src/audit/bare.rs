@@ -115,7 +115,7 @@ pub fn audit(
             cycle_ticks: run::reference_cycle(&system),
             window: collect::ticks(system.duration, per_second),
             seed: options.seed,
-            searches: options.searches,
+            searches: options.drawn(),
             provenance,
             chips: Vec::new(),
             added,
@@ -141,19 +141,22 @@ impl Checking<'_> {
             name: "the others sleep".to_owned(),
             bursts: Some(vec![Burst::default(); self.rivals().len()]),
         };
-        let mut attacks = vec![sleeping];
+        let mut attacks = Vec::new();
         if !self.rivals().is_empty() {
             attacks.extend(self.library());
         }
+        let domain = &self.system.domains[self.domain].name;
+        let only = self.options.choose(domain, &mut attacks, |one| &one.name)?;
+        attacks.insert(0, sleeping);
         let (mut ran, made) = self.run(&attacks)?;
         let quiet = ran.remove(0);
         attacks.remove(0);
         let mut tried: Vec<Tried> = Vec::new();
         self.compare(&quiet, attacks, ran, &mut tried);
-        let mut number = 0;
-        while number < self.options.searches && !self.rivals().is_empty() {
+        let (mut number, searches) = (0u32, self.options.drawn());
+        while number < searches && !self.rivals().is_empty() {
             let mut generation = Vec::new();
-            while generation.len() < GENERATION as usize && number < self.options.searches {
+            while generation.len() < GENERATION as usize && number < searches {
                 number += 1;
                 let worst = worst_of(&tried).map(|at| &tried[at].attack);
                 generation.push(self.drawn(number, worst));
@@ -161,7 +164,7 @@ impl Checking<'_> {
             let (ran, _) = self.run(&generation)?;
             self.compare(&quiet, generation, ran, &mut tried);
         }
-        Ok((self.conclude(&quiet, tried), made))
+        Ok((self.conclude(&quiet, tried, only), made))
     }
 
     /// Positions of the applications that rivals replace.
@@ -355,7 +358,7 @@ impl Checking<'_> {
         harm
     }
 
-    fn conclude(&self, quiet: &Ran, tried: Vec<Tried>) -> DomainResult {
+    fn conclude(&self, quiet: &Ran, tried: Vec<Tried>, only: Option<String>) -> DomainResult {
         let domain = &self.system.domains[self.domain];
         let worst = worst_of(&tried);
         let account = worst.map(|at| tried[at].account.clone());
@@ -468,7 +471,7 @@ impl Checking<'_> {
             tiles,
             attackers,
             start: 0,
-            ruling: Ruling::of(verdict, owed, attacked, gone.clone()),
+            ruling: Ruling::of(verdict, owed, attacked, gone.clone().or(only)),
             owed,
             stopped,
             gone,

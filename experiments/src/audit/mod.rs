@@ -10,6 +10,7 @@
 pub mod bare;
 pub mod compare;
 pub mod one_shot;
+mod selection;
 #[cfg(test)]
 mod tests;
 pub mod timeline;
@@ -52,6 +53,8 @@ pub struct Options {
     pub variant: Option<String>,
     /// Only these domains; all if empty.
     pub domains: Vec<String>,
+    /// Only attacks whose names contain one of these texts, and no random ones; all if empty.
+    pub attacks: Vec<String>,
     /// Random attacks on each domain, after the library.
     pub searches: u32,
     /// Seed of the search.
@@ -68,6 +71,7 @@ impl Options {
             overrides: Vec::new(),
             variant: None,
             domains: Vec::new(),
+            attacks: Vec::new(),
             searches: 8,
             seed: 1,
             // Ten milliseconds, in the unit of the model.
@@ -264,7 +268,7 @@ pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Err
             cycle_ticks: run::reference_cycle(&system),
             window: window(0),
             seed: options.seed,
-            searches: options.searches,
+            searches: options.drawn(),
             provenance: run::provenance(&whole, &run_options, &programs),
             chips: both_chips(&system, window),
             added: near.runs.into_iter().chain(far.runs).collect(),
@@ -366,7 +370,12 @@ impl Checking<'_> {
         let mut attacks = vec![catalogue::own(cards.len())];
         attacks.extend(attack::library(&cards));
         attacks.extend(catalogue::attacks(&stand.can()));
-        let total = attacks.len() as u64 + u64::from(self.options.searches);
+        let domain = stand.label();
+        let only = self
+            .options
+            .choose(&domain, &mut attacks, |one| &one.name)?;
+        let searches = self.options.drawn();
+        let total = attacks.len() as u64 + u64::from(searches);
         let report = |done: u64| {
             self.progress.stage(Stage::Simulation {
                 name: &name,
@@ -395,10 +404,10 @@ impl Checking<'_> {
             self.attempt(attacks, quiet, &mut tried)?;
             report(tried.len() as u64);
             let mut stream = Stream::new(&stand.label(), self.options.seed);
-            let mut number = 0;
-            while number < self.options.searches {
+            let mut number = 0u32;
+            while number < searches {
                 let mut generation = Vec::new();
-                while generation.len() < GENERATION as usize && number < self.options.searches {
+                while generation.len() < GENERATION as usize && number < searches {
                     number += 1;
                     let worst = worst_of(&tried, |_| true).map(|at| tried[at].attack.clone());
                     generation.push(match worst {
@@ -423,7 +432,7 @@ impl Checking<'_> {
             None => None,
         };
         self.progress.stage(Stage::Done { name: &name });
-        Ok(self.conclude(system, from, quiet, tried, difference))
+        Ok(self.conclude(system, from, quiet, tried, (difference, only)))
     }
 
     /// A run that is compared from `start` on, in which the attackers begin at `begin`.
@@ -569,7 +578,7 @@ impl Checking<'_> {
         from: u64,
         quiet: Quiet<'_>,
         tried: Vec<Tried>,
-        difference: Option<(u64, Difference)>,
+        (difference, only): (Option<(u64, Difference)>, Option<String>),
     ) -> DomainResult {
         let (stand, reference) = (&self.stand, quiet.facts);
         let worst = worst_of(&tried, |_| true);
@@ -723,7 +732,7 @@ impl Checking<'_> {
             tiles: stand.tiles(),
             attackers,
             start: from,
-            ruling: Ruling::of(compared, owed, attacked, gone),
+            ruling: Ruling::of(compared, owed, attacked, gone.or(only)),
             owed,
             stopped: reference.stopped.clone(),
             gone: reference.gone.clone(),

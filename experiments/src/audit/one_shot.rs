@@ -119,7 +119,7 @@ fn result(
         cycle_ticks: run::reference_cycle(system),
         window,
         seed: options.seed,
-        searches: options.searches,
+        searches: options.drawn(),
         provenance: run::provenance(whole, &run_options, programs),
         chips: Vec::new(),
         added: Vec::new(),
@@ -191,10 +191,14 @@ impl Checking<'_> {
         let until = start + self.window;
         let alone = self.facts(attacked::execute(&self.stand, &[], None, until)?, start);
         let mut tried: Vec<Tried> = Vec::new();
+        let mut only = None;
         if !self.stand.attackers.is_empty() {
             let mut attacks = library(&self.stand);
             attacks.retain(|attack| attack.plans.iter().any(|plan| !plan.steps.is_empty()));
-            let searches = 1..=self.options.searches;
+            only = self
+                .options
+                .choose(self.name, &mut attacks, |one| &one.name)?;
+            let searches = 1..=self.options.drawn();
             attacks.extend(searches.map(|n| drawn(&self.stand, n, self.options.seed)));
             let attacks = timed(attacks, start);
             let total = attacks.len() as u64;
@@ -218,7 +222,7 @@ impl Checking<'_> {
         self.progress.stage(Stage::Done {
             name: &progress_name,
         });
-        Ok(self.conclude(start, &alone, tried))
+        Ok(self.conclude(start, &alone, tried, only))
     }
 
     /// The moment at which each task that ever ends a job has ended one: ports are open by then.
@@ -394,7 +398,13 @@ impl Checking<'_> {
         changed.collect()
     }
 
-    fn conclude(&self, start: u64, alone: &Facts, tried: Vec<Tried>) -> DomainResult {
+    fn conclude(
+        &self,
+        start: u64,
+        alone: &Facts,
+        tried: Vec<Tried>,
+        only: Option<String>,
+    ) -> DomainResult {
         let worst = worst_of(&tried, |_| true);
         let accounted = worst_of(&tried, |one| !one.account.is_empty());
         let account = accounted.map(|at| tried[at].account.clone());
@@ -468,7 +478,7 @@ impl Checking<'_> {
             tiles: self.stand.victims.clone(),
             attackers,
             start,
-            ruling: Ruling::of(verdict, true, attacked, None),
+            ruling: Ruling::of(verdict, true, attacked, only),
             owed: true,
             stopped: stopped.collect(),
             gone: None,

@@ -1,7 +1,7 @@
-//! Equal inputs give equal ticks: in repeated runs, with and without a trace, in other folders, in debug and release.
+//! Equal inputs give equal ticks: in repeated runs, with and without a trace, in other folders. That builds with and without optimisation are equal is a
+//! step of the test suite (`xtask/src/builds.rs`).
 
 use bulkhead_system_tests::whole::finished;
-use sha2::{Digest, Sha256};
 
 const SHORT: &[&str] = &["@duration=6ms", "sensor/argument[samples]@value=3"];
 
@@ -28,42 +28,4 @@ fn runs_are_equal() {
         let read = |folder: &std::path::Path| std::fs::read(folder.join(name)).expect("written");
         assert_eq!(read(here.path()), read(there.path()), "{name}");
     }
-}
-
-/// Compares this build's digests with those of this test's last run with the same inputs, whatever build that was. The
-/// test suite runs it in debug and in release.
-#[test]
-fn builds_are_equal() {
-    let run = finished("quickstart", SHORT, true);
-    let result = run.result;
-    // Statistics, ledger, markers and the trace.
-    let digests: String = result
-        .variants
-        .iter()
-        .zip(&run.traces)
-        .map(|(variant, trace)| {
-            let trace = Sha256::digest(trace.as_deref().expect("a trace"));
-            format!("{} {} {trace:x}\n", variant.name, variant.digest)
-        })
-        .collect();
-    let inputs: String = result
-        .provenance
-        .inputs
-        .iter()
-        .map(|i| format!("{} {}\n", i.name, i.sha256))
-        .collect();
-    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("digests");
-    std::fs::create_dir_all(&folder).expect("the target folder can be written");
-    let (known_inputs, known) = (folder.join("inputs"), folder.join("outputs"));
-    let version = format!("{inputs}{}", env!("CARGO_PKG_VERSION"));
-    let same_inputs = std::fs::read_to_string(&known_inputs).is_ok_and(|text| text == version);
-    if same_inputs && std::env::var_os("BULKHEAD_COMPARE_BUILDS").is_some() {
-        let before = std::fs::read_to_string(&known).expect("written with the inputs");
-        assert_eq!(
-            before, digests,
-            "another build of the simulator gave other ticks"
-        );
-    }
-    std::fs::write(known_inputs, version).expect("writes");
-    std::fs::write(known, digests).expect("writes");
 }
