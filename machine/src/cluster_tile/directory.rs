@@ -1,13 +1,11 @@
 //! The second level of a cluster: an inclusive cache with a directory of the first levels.
 //!
-//! Why it exists: it decides in which order the harts get a line. Each line has at most one transaction at a time; a request whose
-//! line is busy waits, in the order of arrival. Evicted dirty lines and answers to probes never wait. It is a pure state machine:
-//! what it wants to say is in `out` and `below` after each call. What it deliberately does not know: how long messages travel, and
-//! what memory is.
+//! Why it exists: it decides in which order the harts get a line. Each line has at most one transaction at a time; a request whose line is
+//! busy waits, in the order of arrival. Evicted dirty lines and answers to probes never wait. It is a pure state machine: after each call,
+//! its messages are in `out` and `below`. What it deliberately does not know: how long messages travel, and what memory is.
 //!
-//! A line here has an owner (one first level has it exclusive or modified), sharers, or nobody. First levels drop clean lines
-//! silently, so owner and sharers may have no copy any more; they say so when they are probed. A request by the owner itself says
-//! it, too.
+//! A line here has an owner (one first level has it exclusive or modified), sharers, or nobody. First levels drop clean lines silently, so
+//! owner and sharers may have no copy any more; they report this when they are probed. A request by the owner itself shows it, too.
 
 mod ahead;
 
@@ -65,7 +63,7 @@ enum Memory {
 #[derive(Clone, Debug)]
 struct Transaction {
     ask: Ask,
-    /// The line whose place the new line gets once nobody has it any more, and its way.
+    /// The line whose place the new line gets once no first level has it any more, and its way.
     victim: Option<(u64, usize)>,
     /// Bit i: port i has been probed and has not answered.
     probed: u8,
@@ -93,11 +91,11 @@ pub struct Directory {
     holders: Vec<Holders>,
     transactions: Vec<Transaction>,
     waiting: VecDeque<Waiting>,
-    /// Lines on their way to memory, and because of whom.
+    /// Lines on their way to memory, and the ports that caused this.
     writing: Vec<(u64, Port, Line)>,
     /// Instructions on their way to a port, which the directory does not track: at most one for each fetch under way.
     fetched: Vec<(Port, u64, Line)>,
-    /// The ways that fills may take, and who has filled what. Hits are not limited.
+    /// The ways that fills may take, and the requester that filled each place. Hits are not limited.
     pub capacity: Capacity,
     /// Requests of the capacity controller that are done; the caller takes them.
     pub reclaimed: Vec<(Port, Account)>,
@@ -178,8 +176,7 @@ impl Directory {
         }
     }
 
-    /// From now on, each of this many ports has an equal part of the miss registers of its own: nobody waits for a register that
-    /// another port has.
+    /// From now on, the miss registers are divided equally among this many ports: no request waits for a register of another port.
     pub fn divide_registers(&mut self, ports: usize) {
         self.divided = true;
         self.limit /= ports;
@@ -241,7 +238,7 @@ impl Directory {
         self.transactions.iter().any(|t| t.recalls(line))
     }
 
-    /// The port for whom something about a line is under way.
+    /// The port for which a transaction on a line is under way.
     fn blocker(&self, line: u64) -> Option<Port> {
         let about = self.transactions.iter().find(|t| t.is_about(line));
         let transaction = about.map(|t| t.ask.port);
@@ -329,7 +326,7 @@ impl Directory {
         }
     }
 
-    /// For whom a request of a port for this line would wait because of the line or of miss registers.
+    /// The port for which a request of another port for this line would wait, because of the line or of miss registers.
     fn would_wait(&self, line: u64, port: Port) -> Option<Port> {
         let full = || {
             let counts = |t: &&Transaction| t.is_below() && (!self.divided || t.ask.port == port);
@@ -554,7 +551,7 @@ impl Directory {
         slot.expect("it belongs to somebody")
     }
 
-    /// The bytes of a modified line leave its owner; the message that says so is still to come. Until then nobody looks at them
+    /// The bytes of a modified line leave its owner, before the message that reports this. Until the message comes, no request uses them
     /// here.
     pub fn leaves(&mut self, port: Port, line: u64, bytes: &[u8]) {
         let slot = self.belongs(port, line);
@@ -636,7 +633,7 @@ impl Directory {
         self.settle(now, ledger);
     }
 
-    /// Goes on with a transaction as far as possible.
+    /// Continues a transaction as far as possible.
     fn proceed(&mut self, at: usize, now: Tick, ledger: &mut Ledger) {
         let transaction = &mut self.transactions[at];
         if transaction.probed != 0 {
@@ -695,7 +692,7 @@ impl Directory {
         self.ended = true;
     }
 
-    /// The answer to a request for which nobody is in the way any more.
+    /// The answer to a request that need not wait any more.
     fn answer(
         &mut self,
         line: u64,
@@ -743,7 +740,7 @@ impl Directory {
         }
     }
 
-    /// The bytes of a line here or on its way to memory, if memory has not the same.
+    /// The bytes of a line here or on its way to memory, if memory does not have the same.
     pub fn peek(&self, line: u64) -> Option<&[u8]> {
         let asked = |t: &Transaction| {
             t.ask.line == line && matches!(t.memory, Memory::Asked | Memory::Came(_))
