@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Channel, ChannelKind, Policy, TIME_MAX, TaskSystem};
+use super::{ChannelKind, Policy, TIME_MAX, TaskSystem};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::text::suggestion;
@@ -620,20 +620,6 @@ fn devices(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic
 
 fn flows(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
     for (flow, node) in system.flows.iter().zip(&places.flows) {
-        // A flow from a task to itself is one of its jobs, unless its messages come back.
-        let mut away = system.channels.iter().filter(|one| one.from == flow.from);
-        let comes_back = |channel: &Channel| {
-            channel.parallel.is_none() && system.route(channel.to, flow.from) != Err(0)
-        };
-        if flow.from == flow.to && away.any(comes_back) {
-            let name = &system.tasks[flow.from].name;
-            errors.push(wrong(
-                node,
-                "to",
-                format!("`{name}` may begin this flow and end it in the same job, or when a message comes back to it"),
-                "write one flow for the way there, and one for the way back",
-            ));
-        }
         if let Err(ways) = system.route(flow.from, flow.to) {
             let (from, to) = (&system.tasks[flow.from].name, &system.tasks[flow.to].name);
             let (what, help) = if ways == 0 {
