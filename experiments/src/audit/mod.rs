@@ -58,6 +58,8 @@ pub struct Options {
     pub seed: u64,
     /// Simulated time to compare.
     pub time: Time,
+    /// Of a one-shot system, only the attacks with these names; all if empty.
+    pub attacks: Vec<String>,
 }
 
 impl Options {
@@ -72,6 +74,7 @@ impl Options {
             seed: 1,
             // Ten milliseconds, in the unit of the model.
             time: Time(10_000_000_000),
+            attacks: Vec::new(),
         }
     }
 }

@@ -196,7 +196,7 @@ impl Checking<'_> {
             attacks.retain(|attack| attack.plans.iter().any(|plan| !plan.steps.is_empty()));
             let searches = 1..=self.options.searches;
             attacks.extend(searches.map(|n| drawn(&self.stand, n, self.options.seed)));
-            let attacks = timed(attacks, start);
+            let attacks = self.wanted(timed(attacks, start))?;
             let total = attacks.len() as u64;
             // A few at a time, because each keeps the memories of all cores.
             for some in attacks.chunks(4) {
@@ -219,6 +219,20 @@ impl Checking<'_> {
             name: &progress_name,
         });
         Ok(self.conclude(start, &alone, tried))
+    }
+
+    /// The attacks that the options name.
+    fn wanted(&self, attacks: Vec<Timed>) -> Result<Vec<Timed>, Error> {
+        let names = &self.options.attacks;
+        let known = |name: &String| attacks.iter().any(|(one, _)| one.name == *name);
+        if let Some(unknown) = names.iter().find(|name| !known(name)) {
+            return Err(Error::input(
+                format!("there is no attack `{unknown}`"),
+                "name one that the result of an audit lists",
+            ));
+        }
+        let is_wanted = |one: &Timed| names.is_empty() || names.contains(&one.0.name);
+        Ok(attacks.into_iter().filter(is_wanted).collect())
     }
 
     /// The moment at which each task that ever ends a job has ended one: ports are open by then.
@@ -398,8 +412,17 @@ impl Checking<'_> {
         let worst = worst_of(&tried, |_| true);
         let accounted = worst_of(&tried, |one| !one.account.is_empty());
         let account = accounted.map(|at| tried[at].account.clone());
-        let requests = requests(alone, &tried);
-        let flows = flows(alone, &tried);
+        let (mut requests, mut flows) = (requests(alone, &tried), flows(alone, &tried));
+        let void = self.unbounded();
+        if let Some(why) = void.first() {
+            // What holds only while all behave is no bound here.
+            for one in &mut requests {
+                (one.bound, one.unbounded) = (None, Some(why.clone()));
+            }
+            for one in &mut flows {
+                (one.bound, one.unbounded) = (None, Some(why.clone()));
+            }
+        }
         let difference = worst.and_then(|at| tried[at].result.first.clone());
         let mut reasons = Vec::new();
         for one in &tried {
@@ -443,7 +466,7 @@ impl Checking<'_> {
         let identical = attacks.iter().all(|attack| attack.identical);
         let openings = self.openings();
         if !identical {
-            reasons.extend(self.unbounded());
+            reasons.extend(void);
             reasons.extend(openings.iter().cloned());
         }
         let verdict = match (broken, identical, reasons.is_empty()) {
