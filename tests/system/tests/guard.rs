@@ -174,7 +174,7 @@ fn on_small(clock: &str, text: &str, window: &str) -> (DomainResult, String) {
     let options = Options {
         searches: 0,
         time: time(window).expect("a time"),
-        ..Options::new(&system.display().to_string())
+        ..Options::new(system)
     };
     let mut result = match audit(&options, &Silent) {
         Ok(finished) => finished.result,
