@@ -30,7 +30,7 @@
 //! Kernel costs are cycles of a core in order with its code in a local memory. They are measured on `epiphany3` (docs/reference/one-shot.md) and
 //! rounded up; tests compare every bound with runs.
 
-use crate::one_shot_clocks::Errors;
+use crate::one_shot_clocks::{Errors, beside};
 use crate::one_shot_mesh::{ACCESS, Load, Mesh};
 use crate::one_shot_rivals::{Rivals, patience};
 use bulkhead_model::platform::Platform;
@@ -227,6 +227,8 @@ struct Rival {
     write: u64,
     /// To a read, which may wait for a write.
     read: u64,
+    /// By how much the clocks of both ends may differ then, if they compare them.
+    apart: Option<Time>,
 }
 
 /// The domain of tasks; `None`: the system's.
@@ -282,6 +284,9 @@ fn open(system: &OneShot, platform: &Platform) -> Vec<(Domain, String)> {
     all
 }
 
+/// The rivals of a domain, and the errors of clocks beside them, or why they may keep a core from its time.
+type Beside = (Rivals, Result<Errors, String>);
+
 /// What rivals add to each channel: all cores outside its domain. Where nothing bounds that, the reason: those channels get nothing.
 fn beside_rivals(
     system: &OneShot,
@@ -293,18 +298,29 @@ fn beside_rivals(
     for (channel, port) in alone.ports.iter().enumerate() {
         all.add(&mesh.load(system, channel, port));
     }
-    let mut rivals: BTreeMap<&Domain, Rivals> = BTreeMap::new();
+    let mut rivals: BTreeMap<&Domain, Beside> = BTreeMap::new();
     let (mut waits, mut floods) = (Vec::new(), Vec::new());
     for (index, channel) in system.tasks.channels.iter().enumerate() {
         let domain = &system.programs[channel.from].domain;
-        let rivals = rivals.entry(domain).or_insert_with(|| {
+        let (rivals, errors) = rivals.entry(domain).or_insert_with(|| {
             let own: Vec<u16> = (0..system.programs.len())
                 .filter(|&task| system.programs[task].domain == *domain)
                 .map(|task| system.core(task))
                 .collect();
             let tiles = platform.tiles.iter().map(|tile| tile.id);
             let others: Vec<u16> = tiles.filter(|tile| !own.contains(tile)).collect();
-            Rivals::new(&mesh, &others)
+            let rivals = Rivals::new(&mesh, &others);
+            // Only sections compare clocks and have a bound.
+            let errors = match system
+                .tasks
+                .channels
+                .iter()
+                .any(|one| one.parallel.is_some())
+            {
+                true => beside(system, &mesh, (&rivals, &own), &all),
+                false => Ok(Errors::default()),
+            };
+            (rivals, errors)
         });
         let (from, to) = (system.core(channel.from), system.core(channel.to));
         let port = &alone.ports[index];
@@ -329,9 +345,9 @@ fn beside_rivals(
             Some(format!(
                 "nothing bounds for how long floods of the mesh keep a ring of {name} on its way"
             ))
-        } else if channel.parallel.is_some() && system.master(platform).is_some() {
+        } else if let (Some(_), Err(why)) = (channel.parallel, &*errors) {
             Some(format!(
-                "nothing bounds how wrong floods of the mesh make clocks while these are synchronised, and both ends of {name} compare theirs"
+                "{why}, and both ends of {name} compare their clocks"
             ))
         } else if held > patience {
             Some(format!(
@@ -349,6 +365,10 @@ fn beside_rivals(
             None => Rival {
                 write,
                 read: longer,
+                apart: match (channel.parallel, &*errors) {
+                    (Some(_), Ok(errors)) => Some(errors.apart(from, to)),
+                    _ => None,
+                },
             },
         });
         floods.extend(why.map(|why| (domain.clone(), why)));
@@ -443,14 +463,13 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
         task.wait.0 = drift(index).shorten(task.wait.0, 1000);
     }
     let errors = Errors::of(system, platform);
-    for (channel, arrival) in inflated.channels.iter_mut().zip(arrivals) {
+    for ((channel, arrival), rival) in inflated.channels.iter_mut().zip(arrivals).zip(rivals) {
         channel.transfer = mesh.time(arrival);
         if drift(channel.to) != Drift::default() {
             channel.transfer.0 += CUT.0;
         }
-        let apart = errors
-            .apart(system.core(channel.from), system.core(channel.to))
-            .0;
+        let apart = errors.apart(system.core(channel.from), system.core(channel.to));
+        let apart = rival.apart.unwrap_or(apart).0;
         let reader = &mut inflated.tasks[channel.to];
         if channel.notify {
             channel.transfer.0 += 2 * apart;

@@ -8,11 +8,18 @@
 //! wrong by half of the width at most, and afterwards by what both clocks drift apart.
 //!
 //! No job runs meanwhile, so a message waits for nobody: the master sends one after the other. Only a host core may read consoles. A core with tasks
-//! that starts later than the master waits for it runs without its time, which the run says. Nothing here holds beside floods of rivals.
+//! that starts later than the master waits for it runs without its time, which the run says.
+//!
+//! Beside rivals that guards keep out ([`beside`]), a message also waits for their packets, and they have no other way to a clock. The master gives a core
+//! only a tick, and waits only some ticks for all, so there is a bound only if all messages fit into these, whatever rivals send and however slowly those
+//! in the master's list ask for the time themselves.
 
-use crate::one_shot_mesh::{ACCESS, Mesh};
+use crate::one_shot_mesh::{ACCESS, Load, Mesh};
+use crate::one_shot_rivals::Rivals;
+use bulkhead_abi::one_shot::clock::{BEGIN, MASTER_PATIENCE, MESSAGES};
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::OneShot;
+use bulkhead_model::system::oneshot::TICK;
 use bulkhead_model::units::Time;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -23,6 +30,11 @@ const SEND: u64 = 40;
 /// Cycles of a core from the count before a look that finds nothing to the one after the next look: three counts (5 each), two loads, the comparison
 /// with its patience and three taken branches (30), their lines (10), rounded up.
 const LOOKS: u64 = 80;
+/// Cycles of the master and a core for a message besides its way: two values of four multiplications each, some 60 other instructions of each side, and their
+/// lines; below 500, and doubled.
+const MESSAGE: u64 = 1000;
+/// Stores of the master that may be under way together: of a message, and the last word of the one before.
+const TOGETHER: u64 = 2;
 /// Parts of a drift.
 const MILLION: u128 = 1_000_000;
 /// Picoseconds of a second.
@@ -43,6 +55,15 @@ pub struct ClockBound {
 
 /// The bounds of all cores that follow another one; none if all have one timer.
 pub fn clock_bounds(system: &OneShot, platform: &Platform) -> Vec<ClockBound> {
+    bounds_with(system, platform, |_| 0)
+}
+
+/// The same if the way of a message to a core takes so many cycles longer.
+fn bounds_with(
+    system: &OneShot,
+    platform: &Platform,
+    longer: impl Fn(u16) -> u64,
+) -> Vec<ClockBound> {
     let Some(master) = system.master(platform) else {
         return Vec::new();
     };
@@ -62,7 +83,10 @@ pub fn clock_bounds(system: &OneShot, platform: &Platform) -> Vec<ClockBound> {
     for core in system.cores().into_iter().filter(|core| *core != master) {
         let round = mesh.round(mesh.hops(master, core));
         let (links, turns) = looks(system, &mesh, (master, core));
-        let way = counts(mesh.time(SEND + round + links + turns), drift(master));
+        let way = counts(
+            mesh.time(SEND + round + links + turns + longer(core)),
+            drift(master),
+        );
         let looks = counts(mesh.time(LOOKS + turns), drift(core));
         let error = (way + looks).div_ceil(2) + 1;
         let apart = u128::from(drift(core).abs_diff(drift(master)));
@@ -86,6 +110,82 @@ fn looks(system: &OneShot, mesh: &Mesh<'_>, (master, core): (u16, u16)) -> (u64,
     let links = mesh.way(master, core).len() + mesh.way(core, master).len();
     let work = links as u64 * under_way * mesh.cycles_of(0).max(mesh.cycles_of(1));
     (mesh.core_cycles(work), under_way * ACCESS)
+}
+
+/// The errors of clocks beside rivals of a domain with these cores. `load`: the load of all channels, of which nothing is under way meanwhile, so it is more than
+/// there is.
+///
+/// # Errors
+/// Why rivals may keep a core of the domain from its time.
+pub(crate) fn beside(
+    system: &OneShot,
+    mesh: &Mesh<'_>,
+    (rivals, own): (&Rivals, &[u16]),
+    load: &Load,
+) -> Result<Errors, String> {
+    let Some(master) = system.master(mesh.platform) else {
+        return Ok(Errors::default());
+    };
+    // A timer is at most a hundredth faster than the core's clock.
+    let tick = mesh.cycles(TICK) / 100 * 99;
+    let buffer = mesh.platform.tile(master);
+    let buffer = u64::from(buffer.map_or(1, |tile| tile.pipeline.store_buffer));
+    let mut longer = BTreeMap::new();
+    let (mut served, mut told) = (0, 0);
+    for core in system.cores().into_iter().filter(|core| *core != master) {
+        let waits = rivals.waits(
+            mesh,
+            (master, core),
+            &with_messages(mesh, (master, core), load),
+        );
+        let message = waits.stores(TOGETHER, buffer);
+        longer.insert(core, message);
+        let alone = mesh.round(mesh.hops(master, core));
+        let (look, send) = (alone + waits.round, alone + message);
+        // A look just before the request, and one that finds it; the message, and the word with its way.
+        let all = MESSAGES * (2 * look + 2 * send + MESSAGE) + 2 * look;
+        if own.contains(&core) && all > tick {
+            return Err(format!(
+                "floods of the mesh may make the messages with the time for core {core} longer than the tick that core {master} has for them"
+            ));
+        }
+        // Whoever is no core of the domain asks as slowly as it likes, and the last message may begin at the end of its tick.
+        let most = if own.contains(&core) {
+            all
+        } else {
+            mesh.cycles(TICK) + look + 2 * send + MESSAGE
+        };
+        served += most + 2 * look;
+        told += look + 2 * send + MESSAGE;
+    }
+    // Cores start together; a tick is more than a kernel takes until it asks.
+    if served > (MASTER_PATIENCE - 1) * tick || told > (BEGIN - 1) * tick {
+        return Err(format!(
+            "floods of the mesh, and cores of other domains that ask slowly, may keep cores from the time of core {master}"
+        ));
+    }
+    let all = bounds_with(system, mesh.platform, |core| {
+        longer.get(&core).copied().unwrap_or(0)
+    });
+    Ok(Errors(
+        all.into_iter().map(|one| (one.core, one.end)).collect(),
+    ))
+}
+
+/// A load, and what the master and a core send each other.
+fn with_messages(mesh: &Mesh<'_>, (master, core): (u16, u16), load: &Load) -> Load {
+    let mut all = load.clone();
+    let mut put = |plane: u8, way: Vec<(u32, u32)>, count: u64| {
+        for (begin, end) in way {
+            *all.links.entry((plane, begin, end)).or_default() += count * mesh.cycles_of(plane);
+        }
+    };
+    let (there, back) = (mesh.way(master, core), mesh.way(core, master));
+    put(0, there.clone(), 1);
+    put(1, there, TOGETHER);
+    put(1, back.clone(), 1);
+    put(2, back, TOGETHER);
+    all
 }
 
 /// The errors of a system's clocks during its whole duration.
@@ -151,5 +251,60 @@ mod tests {
             pair("epiphany3-clocks", r#" host="15""#),
         );
         assert!(beside[0].synchronised > alone[0].synchronised);
+    }
+
+    /// A section of core 0 and core 5, with guards, and what its domain's bounds assume; `more`: further tasks.
+    fn assumed(more: &str) -> (Vec<(Option<String>, String)>, Time) {
+        let text = format!(
+            r#"<system name="s" paradigm="one-shot" platform="epiphany3-clocks" duration="20ms">
+            <task name="a" domain="d" program="p::A" core="0" priority="1" period="5ms" cost="50us" wait="2ms"/>
+            <task name="b" domain="d" program="p::B" core="5" priority="1" period="5ms" cost="50us" wait="2ms"/>{more}
+            <channel name="slice" from="a" to="b" size="8B"/>
+            <channel name="result" from="b" to="a" size="8B" answers="slice"/></system>"#
+        );
+        let changes = |guard: &str| bulkhead_model::LoadOptions {
+            overrides: vec![format!("platform/local-memory[sram]@guard={guard}")],
+            ..Default::default()
+        };
+        let of = |guard: &str| {
+            let system = bulkhead_model::load_system_text("s", &text, &changes(guard));
+            let system = system.expect("valid");
+            let one_shot = system.one_shot.as_ref().expect("it is one");
+            crate::one_shot::bounds(one_shot, &system.platform)
+        };
+        let (open, guarded) = (of("0"), of("64"));
+        let [open_slice, slice] = [&open, &guarded].map(|one| one.tasks.channels[0].transfer.0);
+        (guarded.assumes, Time(slice - open_slice))
+    }
+
+    /// Floods make windows wider, and the bound of a slice counts that; where rivals may keep a core from its time, there is no bound.
+    #[test]
+    fn floods_make_windows_wider_and_may_keep_cores_from_their_time() {
+        let (assumes, longer) = assumed("");
+        assert_eq!(assumes, []);
+        assert!(longer > Time(0), "{longer:?}");
+        // Nine cores of another domain may take a tick each, and the master waits for ten.
+        let others: String = (6..15)
+            .map(|core| {
+                format!(
+                    r#"<task name="t{core}" domain="e" program="p::C" core="{core}" priority="1" period="1ms" cost="1us"/>"#
+                )
+            })
+            .collect();
+        let (assumes, longer) = assumed(&others);
+        assert_eq!(longer, Time(0));
+        let why = "floods of the mesh, and cores of other domains that ask slowly, may keep cores from the time of core 0";
+        let own: Vec<&str> = assumes
+            .iter()
+            .filter(|one| one.0.as_deref() == Some("d"))
+            .map(|one| one.1.as_str())
+            .collect();
+        assert_eq!(
+            own,
+            [
+                format!("{why}, and both ends of slice compare their clocks"),
+                format!("{why}, and both ends of result compare their clocks")
+            ]
+        );
     }
 }

@@ -43,7 +43,7 @@ pub struct Waits {
 
 impl Waits {
     /// A row of stores until the last one is acknowledged: `buffer` at a time are outstanding, and those of one batch wait together.
-    fn stores(&self, count: u64, buffer: u64) -> u64 {
+    pub(crate) fn stores(&self, count: u64, buffer: u64) -> u64 {
         count.div_ceil(buffer.max(1)) * (self.store + self.acknowledgement)
     }
 

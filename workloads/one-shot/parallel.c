@@ -76,7 +76,33 @@ static bh_done twice(struct asker *self, bh_job job)
     return bh_next_section(job);
 }
 
-/* A second slice in a job: the same. */
+/* A second section after bh_next_section was called, whose value is kept: the same. */
+static bh_done keeps(struct asker *self, bh_job job)
+{
+    bh_section first, second;
+    bh_print_number("first ", bh_begin(&first, self->helpers, HELPERS) > 0);
+    bh_done end = bh_next_section(job);
+    bh_print_number("second ", bh_begin(&second, self->helpers, HELPERS) > 0);
+    return end;
+}
+
+/* A job in a section that ends otherwise than by bh_next_section: the next one is stopped when it begins a section. */
+static bh_done leaves(struct asker *self, bh_job job)
+{
+    bh_section section;
+    bh_print_number("first ", bh_begin(&section, self->helpers, HELPERS) > 0);
+    return bh_delay_until(job, bh_now() + bh_period());
+}
+
+/* The same of a helper. */
+static bh_done goes(struct part *self, bh_job job)
+{
+    uint64_t numbers[WORDS];
+    bh_print_number("slice ", bh_slice(&self->help, numbers, sizeof numbers) > 0);
+    return bh_delay_until(job, bh_now() + bh_period());
+}
+
+/* A second slice in a job: the kernel stops the helper. */
 static bh_done greedy(struct part *self, bh_job job)
 {
     uint64_t numbers[WORDS];
@@ -86,6 +112,9 @@ static bh_done greedy(struct part *self, bh_job job)
 }
 
 BH_TASK(twice, struct asker, twice, {.helpers = {BH_HELPER(0, 0), BH_HELPER(1, 1), BH_HELPER(2, 2)}})
+BH_TASK(keeps, struct asker, keeps, {.helpers = {BH_HELPER(0, 0), BH_HELPER(1, 1), BH_HELPER(2, 2)}})
+BH_TASK(leaves, struct asker, leaves, {.helpers = {BH_HELPER(0, 0), BH_HELPER(1, 1), BH_HELPER(2, 2)}})
+BH_TASK(goes, struct part, goes, {.help = BH_HELP(0, 0)})
 BH_TASK(greedy, struct part, greedy, {.help = BH_HELP(0, 0)})
 BH_TASK(asker, struct asker, asker, {.helpers = {BH_HELPER(0, 0), BH_HELPER(1, 1), BH_HELPER(2, 2)}})
 BH_TASK(part, struct part, part, {.help = BH_HELP(0, 0)})

@@ -440,7 +440,26 @@ pub fn fuzz(root: &Path, cases: u32) -> Result<bool, String> {
         ],
     );
     pairs.variable = Some(("BULKHEAD_PAIRS", cases.div_ceil(100).to_string()));
-    Ok(run_steps(root, "Fuzzing", vec![long, pairs]))
+    // A system of the one-shot RTOS needs about ten images of its own.
+    let mut systems = step(
+        "random one-shot systems",
+        &[
+            "test",
+            "--release",
+            "-p",
+            "bulkhead-system-tests",
+            "--",
+            "one_shot_systems::systems",
+            "one_shot_notify::systems",
+            "one_shot_clocks::no_error",
+            "--nocapture",
+        ],
+    );
+    systems.variable = Some((
+        "BULKHEAD_ONE_SHOT_SYSTEMS",
+        cases.div_ceil(1000).to_string(),
+    ));
+    Ok(run_steps(root, "Fuzzing", vec![long, pairs, systems]))
 }
 
 /// Runs and audits the whole catalog and compares the verdicts with the filed ones.

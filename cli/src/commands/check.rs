@@ -199,7 +199,7 @@ fn clock_table(clocks: &[ClockBound]) -> String {
         ]);
     }
     format!(
-        "\nBounds of the error of clocks, when they are synchronised and after the system's duration:\n{}",
+        "\nBounds of the error of clocks, when they are synchronised and after the system's duration, beside no flood of the mesh:\n{}",
         render(&table)
     )
 }

@@ -195,12 +195,12 @@ impl Checking<'_> {
         if !self.stand.attackers.is_empty() {
             let mut attacks = library(&self.stand);
             attacks.retain(|attack| attack.plans.iter().any(|plan| !plan.steps.is_empty()));
-            only = self
-                .options
-                .choose(self.name, &mut attacks, |one| &one.name)?;
             let searches = 1..=self.options.drawn();
             attacks.extend(searches.map(|n| drawn(&self.stand, n, self.options.seed)));
-            let attacks = timed(attacks, start);
+            let mut attacks = timed(attacks, start);
+            only = self
+                .options
+                .choose(self.name, &mut attacks, |one| &one.0.name)?;
             let total = attacks.len() as u64;
             // A few at a time, because each keeps the memories of all cores.
             for some in attacks.chunks(4) {
@@ -408,8 +408,17 @@ impl Checking<'_> {
         let worst = worst_of(&tried, |_| true);
         let accounted = worst_of(&tried, |one| !one.account.is_empty());
         let account = accounted.map(|at| tried[at].account.clone());
-        let requests = requests(alone, &tried);
-        let flows = flows(alone, &tried);
+        let (mut requests, mut flows) = (requests(alone, &tried), flows(alone, &tried));
+        let void = self.unbounded();
+        if let Some(why) = void.first() {
+            // What holds only while all behave is no bound here.
+            for one in &mut requests {
+                (one.bound, one.unbounded) = (None, Some(why.clone()));
+            }
+            for one in &mut flows {
+                (one.bound, one.unbounded) = (None, Some(why.clone()));
+            }
+        }
         let difference = worst.and_then(|at| tried[at].result.first.clone());
         let mut reasons = Vec::new();
         for one in &tried {
@@ -453,7 +462,7 @@ impl Checking<'_> {
         let identical = attacks.iter().all(|attack| attack.identical);
         let openings = self.openings();
         if !identical {
-            reasons.extend(self.unbounded());
+            reasons.extend(void);
             reasons.extend(openings.iter().cloned());
         }
         let verdict = match (broken, identical, reasons.is_empty()) {

@@ -15,7 +15,7 @@ use crate::observed;
 use crate::paradigm::{Paradigm, Said};
 use crate::programs::Program;
 use bulkhead_abi::memory_map::{MEMORY_BASE, TILE_WINDOW_SHIFT, TILE_WINDOWS};
-use bulkhead_abi::one_shot::{IMAGE_SIZE, PORT_SIZE, PORTS, PORTS_OFFSET, port, table};
+use bulkhead_abi::one_shot::{IMAGE_SIZE, PORT_SIZE, PORTS, PORTS_OFFSET, clock, port, table};
 use bulkhead_machine::ledger::Ledger;
 use bulkhead_machine::local_tile::Refusals;
 use bulkhead_machine::machine::{Outcome, RunLimit};
@@ -182,7 +182,15 @@ fn places(
     put("stack and data", end_of_code..ring, false);
     put("console", ring..end.clamp(ring, first), false);
     put("data of ports", first..table, false);
-    put("table of tasks and ports", table..PORTS_OFFSET, true);
+    if one_shot.master(&system.platform).is_some() {
+        // The times in the messages depend on everything that delays the start.
+        let list = clock::RECORD + clock::SERVED;
+        put("table of tasks and ports", table..clock::RECORD, true);
+        put("messages with the time", clock::RECORD..list, false);
+        put("list of cores", list..PORTS_OFFSET, true);
+    } else {
+        put("table of tasks and ports", table..PORTS_OFFSET, true);
+    }
     let used = one_shot.on_core(core).into_iter();
     let used = used.map(|task| one_shot.inputs(task).len()).sum::<usize>() as u64;
     put(

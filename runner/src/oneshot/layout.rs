@@ -12,6 +12,7 @@ use crate::image::{BootImage, Start, TilePiece};
 use crate::programs::Program;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_abi::one_shot::clock::{CORES_IN_A_WORD, LIST_SHIFT, RECORD, SERVED};
+use bulkhead_abi::one_shot::port::{DATA_SHIFT, DATA_UNIT};
 use bulkhead_abi::one_shot::table::{
     CORE_SHIFT, DATA, INPUTS, NAME, NOTIFY, OUTPUTS, PERIOD, POINTER, PORT_WORDS, PORTS,
     SIZE_SHIFT, SLOTS_SHIFT, TASK_WORDS, TOLD_SHIFT, WAIT_SHIFT,
@@ -25,6 +26,9 @@ use bulkhead_model::system::oneshot::TICK;
 
 /// Alignment of the data of a port.
 const ALIGNMENT: u64 = 8;
+/// Data that a record cannot name would only fail when its port is initialised: everything in a core's memory has a name.
+const _: () = assert!(ALIGNMENT.is_multiple_of(DATA_UNIT));
+const _: () = assert!(IMAGE_SIZE <= DATA_UNIT << (u64::BITS - DATA_SHIFT));
 
 /// Adds what a core starts with.
 ///
@@ -255,5 +259,41 @@ impl Table {
             .iter()
             .flat_map(|word| word.to_le_bytes())
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Items of any size, next to queues: each place begins at a multiple of what records count in, and none overlaps another one.
+    #[test]
+    fn data_of_ports_is_where_records_can_name_it() {
+        let mut text = String::from(
+            r#"<system name="s" paradigm="one-shot" platform="epiphany3" duration="10ms">
+            <task name="reader" program="p::A" core="0" priority="1" period="1ms" cost="1us"/>"#,
+        );
+        for size in 1..=14 {
+            let kind = match size % 3 {
+                0 => r#" kind="queue" slots="3""#,
+                _ => "",
+            };
+            text += &format!(
+                r#"<task name="w{size}" program="p::B" core="{size}" priority="1" period="1ms" cost="1us"/>
+                <channel name="c{size}" from="w{size}" to="reader" size="{size}B"{kind}/>"#
+            );
+        }
+        let system =
+            bulkhead_model::load_system_text("s", &(text + "</system>"), &Default::default());
+        let system = system.expect("valid");
+        let one_shot = system.one_shot.as_ref().expect("it is one");
+        let mut all = data(&system, one_shot, 0);
+        assert_eq!(all.len(), 14);
+        all.sort_by_key(|one| one.1);
+        for (channel, begin, end) in &all {
+            assert!(begin.is_multiple_of(DATA_UNIT), "{channel}: {begin}");
+            assert!(begin < end && *end <= PORTS_OFFSET, "{channel}: {end}");
+        }
+        assert!(all.windows(2).all(|two| two[0].2 <= two[1].1), "{all:?}");
     }
 }

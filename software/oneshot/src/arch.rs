@@ -547,6 +547,16 @@ impl port::Memory for Chip {
     }
 }
 
+/// The next instruction begins at a multiple of 16 bytes, what a core of `epiphany3` fetches at once. A loop that is placed differently in each image takes
+/// another time in each; one behind this does not. It costs at most seven short instructions.
+#[inline(always)]
+pub fn align_code() {
+    // SAFETY: only instructions that do nothing.
+    unsafe {
+        asm!(".balign 16", options(nomem, nostack, preserves_flags));
+    }
+}
+
 /// A place for the data of a port: only ports, of any core, read and write it.
 #[repr(C, align(8))]
 pub struct Data<T>(UnsafeCell<MaybeUninit<T>>);

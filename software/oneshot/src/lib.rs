@@ -45,7 +45,7 @@ pub mod sync;
 mod task;
 pub mod time;
 
-pub use arch::core_number;
+pub use arch::{align_code, core_number};
 /// Markers for measurements; they cost nothing on the model.
 pub use bulkhead_hal::marker;
 pub use configuration::{Configuration, Descriptor, ordered};

@@ -46,13 +46,8 @@ impl From<Failure> for Missing {
 
 /// Ends a job of a task in a section. The next one is released at the next multiple of the period, on all cores in the same tick.
 pub fn next(job: Job) -> Done {
-    job.delay_until(next_release())
-}
-
-/// The tick of the next multiple of the running task's period.
-fn next_release() -> u64 {
     let (now, period) = (time::now(), period().max(1));
-    now - now % period + period
+    job.delay_until(now - now % period + period)
 }
 
 /// A job that has used its wait: it can only end. So no job waits in two sections, which its bound would not count.

@@ -7,7 +7,7 @@
 //! a delay in between to let others run.
 
 use crate::arch::{self, Chip};
-use bulkhead_abi::one_shot::port::{HOLDER, LOCK};
+use bulkhead_abi::one_shot::port::{DATA_UNIT, HOLDER, LOCK};
 use bulkhead_abi::one_shot::{PORT_SIZE, PORTS};
 use bulkhead_exec_one_shot::notice;
 use bulkhead_exec_one_shot::port;
@@ -23,6 +23,9 @@ pub type Failure = port::Failure<Infallible>;
 
 /// Attempts to take a lock: its holder copies some words, so a longer wait means that the holder has stopped.
 const PATIENCE: u32 = 1000;
+
+/// Data that a record cannot name would only fail when its port is initialised. The linker script keeps an image below 32 KiB, so only this is left.
+const _: () = assert!(align_of::<Data<u8>>() as u64 >= DATA_UNIT);
 
 /// A port of either kind, for items of this many bytes.
 #[derive(Clone, Copy, Debug)]

@@ -1,19 +1,22 @@
 //! Guards at local memories: adversaries on other cores break things without them, and change nothing but time with them.
 
+use crate::one_shot_systems::{folder_with, holds};
+use bulkhead_analysis::plan::files;
 use bulkhead_experiments::audit::{Options, audit, time};
 use bulkhead_report::audit::result::{AttackResult, DomainResult, Verdict};
 use bulkhead_report::verdict::Judgement;
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run;
 
-/// The control loop of the catalog's system next to all attacks, its first task twice as often, so that two milliseconds suffice.
-fn checked(variant: &str) -> DomainResult {
+/// The control loop of the catalog's system next to these attacks, or all, its first task twice as often, so that two milliseconds suffice.
+fn checked(variant: &str, searches: u32, attacks: &[&str]) -> DomainResult {
     let options = Options {
         overrides: vec!["task[sensor]@period=1ms".to_owned()],
         variant: Some(variant.to_owned()),
         domains: vec!["control".to_owned()],
-        searches: 2,
+        searches,
         time: time("1200us").expect("a time"),
+        attacks: attacks.iter().map(|one| (*one).to_owned()).collect(),
         ..Options::new("oneshot/guarded")
     };
     let mut result = match audit(&options, &Silent) {
@@ -31,7 +34,17 @@ fn named<'a>(domain: &'a DomainResult, name: &str) -> &'a AttackResult {
 
 #[test]
 fn without_guards_every_core_breaks_the_system_and_is_named() {
-    let open = checked("open");
+    // The others, and those drawn at random: ./bulkhead test --catalog, and the page's commands.
+    let attacks = [
+        "reads of all memories",
+        "locks held for ever",
+        "starts of harts",
+        "writes to the code",
+        "writes to the table of tasks and ports",
+        "writes to the state of port 0",
+        "writes anywhere from the start",
+    ];
+    let open = checked("open", 0, &attacks);
     assert_eq!(
         (open.ruling.verdict(), open.ruling.judgement()),
         (Verdict::Broken, Judgement::Failed)
@@ -73,7 +86,7 @@ fn without_guards_every_core_breaks_the_system_and_is_named() {
 
 #[test]
 fn with_guards_attacks_change_nothing_but_time() {
-    let guarded = checked("guarded");
+    let guarded = checked("guarded", 1, &[]);
     for attack in &guarded.attacks {
         assert_eq!(attack.harm, [] as [&str; 0], "{}", attack.name);
         let touches = !attack.name.contains("across the mesh") && !attack.name.contains("external");
@@ -120,4 +133,128 @@ fn a_guard_that_refuses_nothing_changes_no_tick() {
         "channel[commands]@notify=true",
         "task[actuator]@period=2ms",
     ]);
+}
+
+/// A chip of six cores with guards. `clock`: attributes of tile 4.
+fn small(clock: &str) -> String {
+    let platform = include_str!("../../../catalog/platforms/epiphany3.xml");
+    let tile = r#"<tile id="0" count="16" router="0" pipeline="ecore" local-memory="sram" dma="mover" exit="true" uart="true"/>"#;
+    let tile_of = |id: u16, count: u16, more: &str| {
+        let numbers = format!(r#"<tile id="{id}" count="{count}" router="{id}""#);
+        let with = tile.replace(r#"<tile id="0" count="16" router="0""#, &numbers);
+        with.replace("/>", &format!("{more}/>"))
+    };
+    let tiles = tile_of(0, 4, "") + &tile_of(4, 1, clock) + &tile_of(5, 1, "");
+    let mut small = platform.to_owned();
+    for (from, to) in [
+        (r#"name="epiphany3""#, r#"name="small""#),
+        (r#"columns="4" rows="4""#, r#"columns="3" rows="2""#),
+        (r#"router="7""#, r#"router="2""#),
+        (r#"fetch="16B""#, r#"fetch="16B" guard="64""#),
+        (tile, &tiles),
+    ] {
+        assert!(small.contains(from), "{from}");
+        small = small.replacen(from, to, 1);
+    }
+    small
+}
+
+/// A system on the small chip, beside all attacks on its domain; and what `check` says of its bounds.
+fn on_small(clock: &str, text: &str, window: &str) -> (DomainResult, String) {
+    let folder = folder_with(&[("small.xml", &small(clock)), ("system.xml", text)]);
+    let system = folder.path().join("system.xml");
+    let alone = crate::one_shot_systems::run(&system, &[]).expect("it runs");
+    holds(&alone.result);
+    let assumed = files::assumed(&system, &[]).expect("valid");
+    let assumed = assumed.expect("a one-shot system");
+    for request in &alone.result.variants[0].requests {
+        let bound = request.bound.as_ref().expect("a bound");
+        assert!(bound.covers.contains(&assumed), "{request:?}");
+    }
+    let options = Options {
+        searches: 0,
+        time: time(window).expect("a time"),
+        ..Options::new(system)
+    };
+    let mut result = match audit(&options, &Silent) {
+        Ok(finished) => finished.result,
+        Err(error) => panic!("{error}"),
+    };
+    (result.domains.remove(0), assumed)
+}
+
+/// Guards keep rivals from slices, results, helpers and clocks; floods only delay them, and within the bounds. Floods from reset on also delay the messages with the
+/// time, so the clocks of the second chip are more wrong than without.
+#[test]
+fn with_guards_attacks_only_delay_a_parallel_section() {
+    let mut text = String::from(
+        r#"<system name="section" paradigm="one-shot" platform="./small.xml" duration="11ms">
+        <task name="asker" domain="work" program="one-shot/parallel.c::asker" core="0" priority="1" period="2ms" cost="150us" wait="1200us"/>"#,
+    );
+    for (number, core) in [(1, 1), (2, 3), (3, 4)] {
+        text += &format!(
+            r#"<task name="part-{number}" domain="work" program="one-shot/parallel.c::part" core="{core}" priority="1" period="2ms" cost="80us" wait="1000us"/>
+            <channel name="slice-{number}" from="asker" to="part-{number}" size="128B"/>
+            <channel name="result-{number}" from="part-{number}" to="asker" size="8B" answers="slice-{number}"/>"#
+        );
+    }
+    text += "</system>";
+    for clock in [
+        "",
+        r#" clock-offset="300us" clock-drift="20ppm" source="assumption: a test""#,
+    ] {
+        // The second section begins 2 ms after the first one, and ends within 0.2 ms.
+        let (domain, assumed) = on_small(clock, &text, "2200us");
+        assert_eq!(
+            assumed,
+            "bounds hold whatever cores without tasks, and those of other domains, do"
+        );
+        assert_eq!(domain.attackers.len(), 2);
+        let requests = domain.requests.iter();
+        let handed = requests.filter(|one| one.kind.starts_with("handed over") && one.alone > 0);
+        assert_eq!(handed.count(), 6, "{:?}", domain.requests);
+        for attack in &domain.attacks {
+            assert_eq!(attack.harm, [] as [&str; 0], "{}", attack.name);
+        }
+        for one in &domain.requests {
+            let bound = one.bound.as_ref().expect("a bound");
+            assert!(one.attacked <= bound.ticks, "{one:?}");
+        }
+        let verdict = domain.ruling.verdict();
+        assert_eq!(verdict, Verdict::Bounded, "{:?}", domain.reasons);
+    }
+}
+
+/// No bound says for how long floods keep a ring on its way. So nothing is judged by the bounds that hold without floods, and the reason is said.
+#[test]
+fn beside_floods_a_told_task_has_no_bound() {
+    let text = r#"<system name="told" paradigm="one-shot" platform="./small.xml" duration="8ms">
+        <task name="source" domain="work" program="one-shot::pipeline::Source" core="0" priority="1" period="2ms" cost="10us"/>
+        <task name="sink" domain="work" program="one-shot::pipeline::Sink" core="4" priority="1" period="2ms" cost="10us"/>
+        <channel name="events" from="source" to="sink" size="16B" notify="true"/>
+        <flow name="event" from="source" to="sink"/></system>"#;
+    let (domain, assumed) = on_small("", text, "2200us");
+    let why = "nothing bounds for how long floods of the mesh keep a ring of events on its way";
+    assert!(assumed.contains(why), "{assumed}");
+    for attack in &domain.attacks {
+        assert_eq!(attack.harm, [] as [&str; 0], "{}", attack.name);
+    }
+    let verdict = domain.ruling.verdict();
+    assert_eq!(verdict, Verdict::Unbounded, "{:?}", domain.reasons);
+    assert!(
+        domain.reasons.iter().any(|one| one.contains(why)),
+        "{:?}",
+        domain.reasons
+    );
+    let requests = domain
+        .requests
+        .iter()
+        .map(|one| (&one.bound, &one.unbounded));
+    let flows = domain.flows.iter().map(|one| (&one.bound, &one.unbounded));
+    let all: Vec<_> = requests.chain(flows).collect();
+    assert!(all.len() >= 5, "{all:?}");
+    for (bound, unbounded) in all {
+        let said = unbounded.as_deref().unwrap_or_default();
+        assert!(bound.is_none() && said.contains(why), "{bound:?} {said}");
+    }
 }

@@ -88,7 +88,7 @@ fn expected_order(tasks: &[(u64, u64)], until: u64) -> Vec<u64> {
 
 #[test]
 fn jobs_that_wait_for_each_other_run_in_the_policys_order() {
-    let run = run("one-shot/order", 700 * TICK);
+    let run = run("one-shot/order", 540 * TICK);
     releases(&run, 6);
     let tasks = [
         (100_000, 5),
@@ -107,7 +107,7 @@ fn jobs_that_wait_for_each_other_run_in_the_policys_order() {
         })
         .collect();
     // Interrupts and switches are not in the model; the last jobs before the end may be another number.
-    let expected = expected_order(&tasks, 690 * TICK);
+    let expected = expected_order(&tasks, 530 * TICK);
     assert!(begun.len() >= expected.len() && expected.len() > 300);
     assert_eq!(begun[..expected.len()], expected);
 }

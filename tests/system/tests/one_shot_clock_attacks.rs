@@ -205,7 +205,8 @@ fn a_master_with_another_list_tells_nobody_the_time() {
 /// A guard admits the master at the words that it needs, and nobody else: the same attacks change no clock, and no message is refused to the master.
 #[test]
 fn a_guard_keeps_liars_from_the_records() {
-    let guard = ["platform/local-memory[sram]@guard=2"];
+    // All have their time after four ticks at most: nobody has to lose patience.
+    let guard = ["platform/local-memory[sram]@guard=2", "@duration=8ms"];
     for liar in ["answers", "never", "blank"] {
         let (system, image) = beside(liar, &guard);
         let (machine, incidents) = ended(&system, &image);
@@ -238,5 +239,8 @@ fn guards_change_no_clock() {
         let markers = bulkhead_runner::observed::markers(&machine);
         bulkhead_runner::oneshot::results::measured(&system, &markers, machine.now()).clocks
     };
-    assert_eq!(of(&[]), of(&["platform/local-memory[sram]@guard=2"]));
+    // As above.
+    let duration = "@duration=8ms";
+    let guard = "platform/local-memory[sram]@guard=2";
+    assert_eq!(of(&[duration]), of(&[duration, guard]));
 }

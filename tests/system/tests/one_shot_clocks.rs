@@ -1,7 +1,7 @@
 //! Cores of the one-shot RTOS with timers of their own: whatever their offsets and drifts are, no clock is more wrong after its synchronisation than
 //! its bound says.
 
-use crate::one_shot_systems::{folder_with, holds, run};
+use crate::one_shot_systems::{drawn, folder_with, holds, run};
 use bulkhead_model::{LoadOptions, System, load_system};
 use bulkhead_random::Random;
 use bulkhead_report::result::{ClockResult, IncidentKind, RunResult};
@@ -9,6 +9,8 @@ use bulkhead_runner::image::BootImage;
 use bulkhead_runner::oneshot::OneShot;
 use bulkhead_runner::paradigm::{Paradigm, Said};
 use bulkhead_runner::programs::Library;
+use bulkhead_runner::progress::Silent;
+use bulkhead_runner::run::{Finished, Options};
 use std::fmt::Write;
 
 /// A count of the timers takes four ticks of the machine on these platforms.
@@ -61,8 +63,8 @@ fn sixteen_clocks_follow_one() {
 #[test]
 fn no_error_exceeds_its_bound() {
     let mut random = Random::new(15);
-    for round in 0..8 {
-        let mut changes = vec!["@duration=12ms".to_owned()];
+    for round in 0..drawn(3) {
+        let mut changes = vec!["@duration=8ms".to_owned()];
         changes.extend(chip(random.next(), 10_000));
         let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
         let finished = run("oneshot/clocks".as_ref(), &changes).expect("it runs");
@@ -101,21 +103,33 @@ pub fn chip(seed: u64, drift: u64) -> Vec<String> {
     changes
 }
 
-fn on_chip(system: &str, more: &[&str], seed: u64, drift: u64) -> bulkhead_runner::run::Finished {
+/// Runs a system with other timers; only one of its variants, if one is named.
+fn on_chip(
+    (system, variant): (&str, Option<&str>),
+    more: &[&str],
+    seed: u64,
+    drift: u64,
+) -> Finished {
     let mut changes = vec!["@platform=epiphany3-clocks".to_owned()];
     changes.extend(more.iter().map(|one| (*one).to_owned()));
     changes.extend(chip(seed, drift));
-    let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
-    run(system.as_ref(), &changes).expect("it runs")
+    let options = Options {
+        system: system.into(),
+        overrides: changes,
+        variants: variant.map(str::to_owned).into_iter().collect(),
+        ..Options::default()
+    };
+    bulkhead_runner::run::run(&options, &Silent).expect("it runs")
 }
 
 /// Events that doorbells tell, over seven cores whose clocks drift apart by up to twice so much.
 #[test]
 fn told_readers_with_clocks_of_their_own_keep_their_bounds() {
-    for (seed, drift) in [(1, 100), (2, 1000), (3, 1000), (4, 10_000)] {
+    for (seed, drift) in [(1, 100), (2, 1000), (4, 10_000)] {
         let deadline = ["flow[event]@deadline=25ms"];
-        let finished = on_chip("oneshot/notify", &deadline, seed, drift);
-        let told = &finished.result.variants[1];
+        let notify = ("oneshot/notify", Some("notification"));
+        let finished = on_chip(notify, &deadline, seed, drift);
+        let told = &finished.result.variants[0];
         assert_eq!(told.incidents, [], "{seed}");
         let flow = &told.flows[0];
         let bound = flow.bound.as_ref().expect("a bound").ticks;
@@ -138,7 +152,7 @@ fn told_readers_with_clocks_of_their_own_keep_their_bounds() {
 fn a_parallel_section_with_clocks_of_its_own_keeps_its_bounds() {
     for (seed, drift) in [(1, 100), (2, 1000), (3, 5000)] {
         let wait = ["task[helper-*]@wait=1600us", "task[filter]@wait=2500us"];
-        let finished = on_chip("oneshot/parallel", &wait, seed, drift);
+        let finished = on_chip(("oneshot/parallel", None), &wait, seed, drift);
         let variant = &finished.result.variants[0];
         assert_eq!(variant.incidents, [], "{seed}");
         let blocks = crate::one_shot_parallel::right(&finished);

@@ -107,6 +107,13 @@ fn an_audit_attacks_the_host_core() {
         overrides: vec!["@duration=10ms".to_owned()],
         searches: 0,
         time: time("300us").expect("a time"),
+        attacks: [
+            "reads of all memories",
+            "starts of harts",
+            "writes to the code",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
         ..Options::new("oneshot/host")
     };
     let result = audit(&options, &Silent).expect("it is audited").result;

@@ -154,12 +154,16 @@ fn a_second_section_in_a_job_of_rust_does_not_compile() {
     assert!(error.contains("use of moved value: `job`"), "{error}");
 }
 
-/// Whoever begins a second section in a job of C, or waits for a second slice, is stopped with file and line.
+/// Whoever begins a second section in a job of C, or waits for a second slice, is stopped with file and line; also if it called `bh_next_section` in between and goes on.
+/// A job that ends otherwise than by `bh_next_section` is stopped in the task's next section.
 #[test]
 fn a_second_section_in_a_job_of_c_is_refused() {
     for (asker, part, whose, said) in [
         ("twice", "part", "asker", "core 5: first 1\n"),
+        ("keeps", "part", "asker", "core 5: first 1\n"),
+        ("leaves", "part", "asker", "core 5: first 1\n"),
         ("asker", "greedy", "part-1", "core 1: slice 0\n"),
+        ("asker", "goes", "part-1", "core 1: slice 0\n"),
     ] {
         let finished = described("section", &section_in_c(asker, part)).expect("it runs");
         let (variant, console) = (&finished.result.variants[0], &finished.consoles[0]);

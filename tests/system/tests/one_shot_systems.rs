@@ -337,10 +337,17 @@ pub fn draw(state: &mut u64, below: u64) -> u64 {
     (*state >> 33) % below
 }
 
+/// How many random systems, or chips, a test draws. Most need about ten images of their own, so it is a few in every run; `./bulkhead test --fuzz` draws more, and so does
+/// `BULKHEAD_ONE_SHOT_SYSTEMS=12 cargo test --release -p bulkhead-system-tests -- one_shot_systems::systems one_shot_notify::systems one_shot_clocks::no_error --nocapture`.
+pub fn drawn(usual: u64) -> u64 {
+    std::env::var("BULKHEAD_ONE_SHOT_SYSTEMS")
+        .map_or(usual, |number| number.parse().expect("a number"))
+}
+
 /// Chains over cores drawn at random, which share links and cores, beside other work: what is seen is within its bound.
 #[test]
 fn systems_drawn_at_random_keep_their_bounds() {
-    for seed in 1..=4 {
+    for seed in 1..=drawn(2) {
         let mut state = seed;
         let mut text = format!(
             r#"<system name="drawn-{seed}" paradigm="one-shot" platform="epiphany3" duration="120ms">"#

@@ -74,6 +74,8 @@ static bh_ending_call: Ending = Ending::new(call);
 #[cfg(feature = "notify")]
 #[unsafe(no_mangle)]
 static bh_ending_next: Ending = Ending::new(next);
+#[unsafe(no_mangle)]
+static bh_ending_section: Ending = Ending::new(next_section);
 
 unsafe fn wait(object: u64, job: Job) -> Done {
     // SAFETY: the header makes this end only from a pointer to an object, which must be static and which it has made.
@@ -110,6 +112,11 @@ unsafe fn call(object: u64, job: Job) -> Done {
 unsafe fn next(releases: u64, job: Job) -> Done {
     // SAFETY: the header makes this end only from a pointer to the task's releases, one word that begins as 0 and that only its jobs use.
     unsafe { &mut *(releases as *mut Releases) }.next(job)
+}
+
+/// The kernel calls it when the job has returned. So a job that keeps the value of `bh_next_section` and goes on still has used its wait.
+fn next_section(_: u64, job: Job) -> Done {
+    raw::next(job)
 }
 
 /// A task of a C file: `task!(bh_task_NAME, COPY)`.
@@ -523,14 +530,6 @@ unsafe extern "C" fn bh_slice_at(
     unsafe {
         let taken = made(help).slice(core::slice::from_raw_parts_mut(slice, size));
         done(sole(taken, file, line))
-    }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn bh_next_section(_: CJob) -> CDone {
-    CDone {
-        kind: DELAY,
-        value: raw::next(),
     }
 }
 

@@ -3,9 +3,10 @@
 //! Why it exists: in C, slices and results are bytes, and nothing but a check keeps a job from a second section, or from handing out a slice after it has waited
 //! for a result; bounds rely on both. What it deliberately does not know: the language. Everything else is in the parent module.
 
-use super::{Missing, Open, clock, next_release, released};
+use super::{Missing, Open, clock, released};
 use crate::kernel;
 use crate::port::Failure;
+use crate::task::{Done, Job};
 use bulkhead_exec_one_shot::TASKS;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -75,10 +76,10 @@ fn use_wait() -> Result<(), Refused> {
     Ok(())
 }
 
-/// The running job ends; returns the tick of the task's next release, as [`super::next`].
-pub fn next() -> u64 {
+/// Ends the running job, as [`super::next`]; the task's next job may wait again. For when the job has returned: a job that went on could wait twice.
+pub fn next(job: Job) -> Done {
     WAITED.store(WAITED.load(Ordering::Relaxed) & !mine(), Ordering::Relaxed);
-    next_release()
+    super::next(job)
 }
 
 impl From<Missing> for Refused {

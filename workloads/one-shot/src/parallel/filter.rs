@@ -6,7 +6,7 @@ use super::{IN_WORD, done, draw, tell};
 use bulkhead_hal::marker::{span_begin, span_end};
 use bulkhead_oneshot::described::Described;
 use bulkhead_oneshot::parallel::{Help, Helpers, Waited};
-use bulkhead_oneshot::{Done, Job, Task};
+use bulkhead_oneshot::{Done, Job, Task, align_code};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Samples of a block.
@@ -46,6 +46,7 @@ pub(super) fn filter(samples: &[u64], results: &mut [u64]) {
         return;
     };
     for (window, result) in samples[1..].windows(TAPS).zip(results) {
+        align_code();
         let pairs = window.iter().rev().zip(&COEFFICIENTS);
         let sum: i32 = pairs.map(|(s, c)| i32::from(*s) * i32::from(*c)).sum();
         *result = (sum >> 15) as i16;

@@ -6,7 +6,7 @@ use super::{IN_WORD, done, draw, tell};
 use bulkhead_hal::marker::{span_begin, span_end};
 use bulkhead_oneshot::described::Described;
 use bulkhead_oneshot::parallel::{Help, Helpers, Waited};
-use bulkhead_oneshot::{Done, Job, Task};
+use bulkhead_oneshot::{Done, Job, Task, align_code};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Rows and columns.
@@ -37,6 +37,7 @@ fn multiply(slice: &[u64], results: &mut [u64]) {
     let of_rows = rows.chunks_exact(SIZE);
     for (row, results) in of_rows.zip(results.chunks_exact_mut(SIZE)) {
         for (column, result) in results.iter_mut().enumerate() {
+            align_code();
             let pairs = row.iter().zip(matrix[column..].iter().step_by(SIZE));
             let sum: i64 = pairs.map(|(a, b)| i64::from(*a) * i64::from(*b)).sum();
             *result = (sum >> 15) as i16;
