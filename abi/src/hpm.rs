@@ -104,4 +104,8 @@ events! {
     DataPrefetch = 30,
     /// Lines that the second level fetched ahead by itself.
     SecondPrefetch = 31,
+    /// Lines among those of [`Event::SecondPrefetch`] that a request has used.
+    SecondPrefetchUsed = 32,
+    /// Lines among those of [`Event::SecondPrefetchUsed`] that had not come when the first request wanted them.
+    SecondPrefetchLate = 33,
 }

@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 pub mod accelerator;
+pub mod bandwidth;
 pub mod bare;
 pub mod boot;
 mod calls;

@@ -31,6 +31,10 @@ pub const LOCKDOWN_SIZE: u64 = 0x1000;
 pub const CAPACITY_BASE: u64 = 0x0202_0000;
 /// Size of the controller's window in bytes: a page.
 pub const CAPACITY_SIZE: u64 = 0x1000;
+/// Bandwidth controllers: a page for each memory, in their order, where the memory has one ([`crate::bandwidth`]).
+pub const BANDWIDTH_BASE: u64 = 0x0203_0000;
+/// Length of such a page.
+pub const BANDWIDTH_SIZE: u64 = 0x1000;
 /// Registers of the DMA engines beside the tiles of a bare chip, in the order of their numbers: a page each, with the channels where
 /// [`crate::dma`] has them in a page. They are across the network.
 pub const DMA_BASE: u64 = 0x0280_0000;

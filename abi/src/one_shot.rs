@@ -179,10 +179,9 @@ pub mod port {
     /// on.
     pub const QUEUE: u64 = NEWS;
     /// 8 bytes: size of an item in bytes in the low half; [`INITIALISED`] of a sampling port, or the places of a queue from [`SLOTS_SHIFT`] on; the
-    /// number of the core that owns it from [`OWNER_SHIFT`] on. 0: not initialised.
+    /// place of the data from [`DATA_SHIFT`] on. 0: not initialised. All that a writer must know of a port is in this one word, so
+    /// it asks another core only once. Places of a queue follow each other, each at a multiple of 8 bytes.
     pub const STATE: u64 = 8;
-    /// 8 bytes: chip-global address of the data. Places of a queue follow each other, each at a multiple of 8 bytes.
-    pub const ADDRESS: u64 = 16;
     /// 4 bytes: number of the core that took the lock last.
     pub const HOLDER: u64 = 24;
     /// Value of [`LOCK`]: the task that reads the port has stopped for good.
@@ -198,11 +197,13 @@ pub mod port {
     /// Where the number of places begins in [`STATE`], at most [`SLOTS_MAX`].
     pub const SLOTS_SHIFT: u32 = 33;
     /// Most places of a queue.
-    pub const SLOTS_MAX: u16 = (1 << (OWNER_SHIFT - SLOTS_SHIFT)) - 1;
+    pub const SLOTS_MAX: u16 = (1 << (DATA_SHIFT - SLOTS_SHIFT)) - 1;
     /// See [`QUEUE`].
     pub const WAITING_SHIFT: u32 = 16;
-    /// Where the owner's number begins in [`STATE`].
-    pub const OWNER_SHIFT: u32 = 48;
+    /// Where the place of the data begins in [`STATE`]: its offset in the window of the record's core, in words of [`DATA_UNIT`] bytes.
+    pub const DATA_SHIFT: u32 = 48;
+    /// See [`DATA_SHIFT`].
+    pub const DATA_UNIT: u64 = 8;
 }
 
 /// Offsets in a console ring. Records follow the header: each is one byte with its length (that byte included) and then a line; a

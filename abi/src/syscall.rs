@@ -73,8 +73,8 @@ pub const PIECES_MAX: u8 = 64;
 pub const MAP_PAGES_MAX: u64 = 64;
 /// Most pages of one [`Syscall::SetPager`].
 pub const PAGED_PAGES_MAX: u64 = 0x3_E000;
-/// Most capabilities of one [`Syscall::Exchange`].
-pub const EXCHANGE_MAX: u16 = 8;
+/// Most capabilities of one [`Syscall::Exchange`]. A copy is a piece of the kernel's work; whoever needs several asks several times.
+pub const EXCHANGE_MAX: u16 = 1;
 
 codes! {
     /// Outcome of a system call; the first word of a reply.
@@ -379,7 +379,7 @@ calls! {
         /// For the server.
         argument: u64,
     }
-    /// Exchanges capabilities with the server of a session if it agrees. Results: two words of the server.
+    /// Exchanges a capability with the server of a session if it agrees. Results: two words of the server, and how many there were.
     Exchange = 20 {
         /// The session.
         session: u16,

@@ -1,6 +1,7 @@
 //! Errors on the terminal: cause, place in the file, remedy.
 //!
-//! What it deliberately does not know: anything about errors except their texts and places.
+//! Why it exists: a description may come from anybody. Whatever is in it, a terminal shows a few readable errors, and nothing in it moves the
+//! cursor or looks like another line. What this module deliberately does not know: anything about errors except their texts and places.
 
 use bulkhead_model::Diagnostic as Problem;
 use bulkhead_runner::Error;
@@ -9,6 +10,38 @@ use miette::{
 };
 use std::fmt;
 use std::io::{IsTerminal, Write};
+
+/// Most errors that are shown: whoever has more corrects these first.
+const ERRORS_MAX: usize = 50;
+/// Most bytes of a message or a remedy.
+const MESSAGE_MAX: usize = 2000;
+
+/// A text without characters that move a cursor or change the order of what is read; each becomes as many `?` as it has bytes, so places
+/// stay where they are.
+pub fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        let moves = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        match moves || c.is_control() && !matches!(c, '\n' | '\t') {
+            true => plain.extend(std::iter::repeat_n('?', c.len_utf8())),
+            false => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// The beginning of a text that a line can show.
+fn short(text: &str) -> String {
+    let end = text.floor_char_boundary(MESSAGE_MAX);
+    match end == text.len() {
+        true => plain(text),
+        false => format!(
+            "{} ... and {} bytes more",
+            plain(&text[..end]),
+            text.len() - end
+        ),
+    }
+}
 
 /// A problem in a description, in the form that miette needs.
 #[derive(Debug)]
@@ -65,16 +98,16 @@ fn shown(problem: &Problem) -> Shown {
         .zip(problem.position())
         .map(|(range, (line, column))| {
             let file = problem.file().unwrap_or_default();
-            (range, format!("{file}:{line}:{column}"))
+            (range, format!("{}:{line}:{column}", plain(file)))
         });
     let message = match &place {
         Some((_, place)) => format!("{place}: {}", problem.message()),
         None => problem.message(),
     };
     Shown {
-        message,
+        message: short(&message),
         code: problem.code().to_owned(),
-        help: (!problem.help.is_empty()).then(|| problem.help.clone()),
+        help: (!problem.help.is_empty()).then(|| short(&problem.help)),
         source: problem
             .file()
             .zip(problem.text())
@@ -83,7 +116,7 @@ fn shown(problem: &Problem) -> Shown {
                     .range()
                     .is_none_or(|range| is_short(text, range.start))
             })
-            .map(|(file, text)| NamedSource::new(file, text.to_owned()).with_language("xml")),
+            .map(|(file, text)| NamedSource::new(plain(file), plain(text)).with_language("xml")),
         place,
     }
 }
@@ -91,15 +124,16 @@ fn shown(problem: &Problem) -> Shown {
 /// The text for an error; `fancy` uses colours and lines.
 pub fn render(error: &Error, fancy: bool) -> String {
     let all: Vec<Shown> = match error {
-        Error::Description(errors) => errors.list.iter().map(shown).collect(),
+        // Each one is placed by a search through its file.
+        Error::Description(errors) => errors.list.iter().take(ERRORS_MAX).map(shown).collect(),
         other => vec![Shown {
-            message: other.to_string(),
+            message: plain(&other.to_string()),
             code: match other {
                 Error::Input { .. } => "bulkhead::input",
                 _ => "bulkhead::failure",
             }
             .to_owned(),
-            help: other.remedy().map(str::to_owned),
+            help: other.remedy().map(plain),
             source: None,
             place: None,
         }],
@@ -119,6 +153,11 @@ pub fn render(error: &Error, fancy: bool) -> String {
     for one in &all {
         // Writing to a string cannot fail.
         let _ = handler.render_report(&mut out, one);
+    }
+    if let Error::Description(errors) = error
+        && let Some(more @ 1..) = errors.list.len().checked_sub(ERRORS_MAX)
+    {
+        out += &format!("  and {more} more errors\n");
     }
     out
 }
@@ -152,6 +191,25 @@ mod tests {
         let errors = load_system_text("s.xml", &text, &LoadOptions::default()).expect_err("bad");
         let shown = render(&errors.into(), false);
         assert!(shown.len() < 2000 && shown.contains("s.xml:1:"), "{shown}");
+    }
+
+    /// A file may be full of errors, and full of texts for a terminal. Before the fix, each error was placed by a search through 2 MB, which
+    /// took minutes, and all of them were shown, as they were.
+    #[test]
+    fn hostile_descriptions_give_a_few_readable_errors() {
+        let one = "<app name=\"a\" program=\"&#x9b;31m&#10;&#x202e;evil\"/>\n";
+        let text = format!(
+            "<system name=\"s\" platform=\"&#x9b;2J\"><domain name=\"{}\" \u{9b}=\"\u{202e}\">{}</domain></system>",
+            "d".repeat(1_000_000),
+            one.repeat(20_000)
+        );
+        for text in [text, one.repeat(3).replace("&#x9b;", "\u{1b}[")] {
+            let errors =
+                load_system_text("s\u{1b}.xml", &text, &LoadOptions::default()).expect_err("bad");
+            let shown = render(&errors.into(), false);
+            assert!(shown.len() < 100_000, "{}", shown.len());
+            assert_eq!(plain(&shown), shown);
+        }
     }
 
     #[test]

@@ -269,6 +269,19 @@ fn each_kind_of_constraint_says_by_how_much_it_fails() {
     insta::assert_snapshot!(text(&output.stdout));
 }
 
+/// Cores whose timers differ: how wrong their clocks may be, before a run.
+#[test]
+fn clocks_of_cores_have_a_table() {
+    let output = bulkhead(Path::new("."), &["check", "oneshot/clocks"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+    let all = text(&output.stdout);
+    let table = all
+        .split_once("Bounds of the error of clocks")
+        .expect("a table")
+        .1;
+    insta::assert_snapshot!(table);
+}
+
 fn text_of(output: &Output) -> String {
     text(&output.stdout) + &text(&output.stderr)
 }

@@ -15,7 +15,8 @@ use crate::noc::{Account, Delivery, Packet, PacketKind, Transaction};
 use crate::peripheral::{self, Peripheral};
 use crate::tcm::TcmMap;
 use crate::types::{Owner, Tick, TileId, align};
-use bulkhead_abi::memory_map::{DMA_BASE, DMA_SIZE};
+use bulkhead_abi::bandwidth::BC_END;
+use bulkhead_abi::memory_map::{BANDWIDTH_BASE, BANDWIDTH_SIZE, DMA_BASE, DMA_SIZE};
 use bulkhead_abi::plic::source;
 use std::sync::Arc;
 
@@ -24,15 +25,26 @@ use std::sync::Arc;
 pub struct EngineMap {
     /// In the order of the pages.
     pages: Arc<[Page]>,
+    /// By memory: the page of its bandwidth controller, if it has one.
+    bandwidth: Arc<[Option<Page>]>,
 }
 
-/// The page of a part beside the tiles.
+/// Whose registers a page has.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// Those of a DMA engine with so many channels.
+    Engine(u32),
+    Peripheral,
+    /// Those of a memory's bandwidth controller.
+    Bandwidth,
+}
+
+/// The page of a part beside the tiles, or of a memory.
 #[derive(Clone, Debug)]
 struct Page {
     /// Number on the network.
     id: TileId,
-    /// Of an engine; a peripheral has none.
-    channels: Option<u32>,
+    kind: Kind,
     /// The harts that may use it; `None`: all.
     users: Option<Vec<Owner>>,
 }
@@ -42,29 +54,53 @@ impl EngineMap {
     pub fn new(platform: &PlatformConfig) -> Self {
         let engines = platform.engines.iter().map(|engine| Page {
             id: engine.id,
-            channels: Some(engine.dma.channels),
+            kind: Kind::Engine(engine.dma.channels),
             users: None,
         });
         let peripherals = platform.peripherals.iter().map(|one| Page {
             id: one.id,
-            channels: None,
+            kind: Kind::Peripheral,
             users: one.users.clone(),
         });
+        // Whoever programs a cluster's capacity controller programs these, too.
+        let programmers = platform.clusters().flat_map(|(tile, cluster)| {
+            let bits = cluster.capacity.as_ref().map_or(0, |one| one.programmers);
+            let ports = (0..cluster.harts.len() as u16).filter(move |port| bits >> port & 1 != 0);
+            ports.map(|port| Owner::new(tile.id, port))
+        });
+        let programmers: Vec<Owner> = programmers.collect();
+        let bandwidth = platform.memories.iter().map(|memory| {
+            memory.dram.bandwidth.map(|_| Page {
+                id: memory.id,
+                kind: Kind::Bandwidth,
+                users: Some(programmers.clone()),
+            })
+        });
+        let bandwidth: Arc<[Option<Page>]> = bandwidth.collect();
         Self {
             pages: engines.chain(peripherals).collect(),
+            bandwidth: match bandwidth.iter().any(Option::is_some) {
+                true => bandwidth,
+                false => Arc::new([]),
+            },
         }
     }
 
     fn page(&self, physical: u64) -> Option<(&Page, u64)> {
         let offset = physical.wrapping_sub(DMA_BASE);
-        let page = self.pages.get((offset / DMA_SIZE) as usize)?;
-        Some((page, offset % DMA_SIZE))
+        if let Some(page) = self.pages.get((offset / DMA_SIZE) as usize) {
+            return Some((page, offset % DMA_SIZE));
+        }
+        let offset = physical.wrapping_sub(BANDWIDTH_BASE);
+        let page = self.bandwidth.get((offset / BANDWIDTH_SIZE) as usize)?;
+        Some((page.as_ref()?, offset % BANDWIDTH_SIZE))
     }
 
     /// Whether an address is in the page of an engine.
     #[inline]
     pub fn has(&self, physical: u64) -> bool {
-        !self.pages.is_empty() && self.page(physical).is_some()
+        let any = !self.pages.is_empty() || !self.bandwidth.is_empty();
+        any && self.page(physical).is_some()
     }
 
     /// The part with a register and the request for it; `None` if there is no such register, the operation is not possible, or this hart
@@ -88,9 +124,12 @@ impl EngineMap {
             register: true,
             operation,
         };
-        let exists = match page.channels {
-            Some(channels) => dma::is_register(channels, address, bytes),
-            None => peripheral::is_register(address, bytes),
+        let exists = match page.kind {
+            Kind::Engine(channels) => dma::is_register(channels, address, bytes),
+            Kind::Peripheral => peripheral::is_register(address, bytes),
+            Kind::Bandwidth => {
+                matches!(bytes, 4 | 8) && address.is_multiple_of(bytes.into()) && address < BC_END
+            }
         };
         let users = page.users.as_ref();
         let may = users.is_none_or(|users| users.contains(&owner));

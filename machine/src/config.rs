@@ -16,7 +16,7 @@ mod translator;
 
 use crate::accelerator::AcceleratorConfig;
 use crate::cable::CableConfig;
-use crate::config::dram::ControllerConfig;
+use crate::config::dram::{BandwidthConfig, ControllerConfig};
 use crate::device::clock::{ClockConfig, DRIFT_MAX};
 use crate::device::network::NetworkCardConfig;
 use crate::hart::HartConfig;
@@ -353,6 +353,8 @@ pub struct DramConfig {
     /// A controller that chooses commands from a queue, with all its constraints in ticks. Without one, the schedule of a request is
     /// fixed when it arrives, using the values above.
     pub controller: Option<ControllerConfig>,
+    /// The bandwidth controller, which needs a controller with slots.
+    pub bandwidth: Option<BandwidthConfig>,
 }
 
 /// DDR3-1600 with one tick per cycle (JEDEC JESD79-3F, 11-11-11; tRFC of chips of 1 Gbit is 110 ns, of 2 Gbit 160 ns: 128 cycles), one
@@ -373,6 +375,7 @@ impl Default for DramConfig {
             refresh: 128,
             frontend: 8,
             controller: None,
+            bandwidth: None,
         }
     }
 }
@@ -623,9 +626,8 @@ impl PlatformConfig {
         if fetches_ahead(l1i) {
             return Err("l1i: an instruction cache has no prefetcher".into());
         }
-        let data = [Some(l1d), tile.l2.as_ref()].into_iter().flatten();
-        if tile.cluster.is_some() && data.clone().any(fetches_ahead) {
-            return Err("caches of a cluster have no prefetchers".into());
+        if tile.cluster.is_some() {
+            prefetcher::validate_cluster(tile)?;
         }
         if let Some(unit) = &tile.accelerator {
             if self.kind != PlatformKind::Tiled || tile.second_hart || tile.privileged {
@@ -769,6 +771,15 @@ fn validate_cache(cache: &CacheConfig) -> Result<(), String> {
 
 fn validate_memory(memory: &MemoryConfig) -> Result<(), String> {
     let d = &memory.dram;
+    if let Some(bandwidth) = &d.bandwidth {
+        let slots = d.controller.filter(|one| one.policy == dram::Policy::Slots);
+        let Some(controller) = slots else {
+            return Err("a bandwidth controller needs a controller with slots".into());
+        };
+        if bandwidth.blocks < 2 || bandwidth.reservable(&controller).is_none() {
+            return Err("refreshes leave no block that could be reserved".into());
+        }
+    }
     if memory.size == 0 || !memory.size.is_multiple_of(4096) {
         return Err("the size must be a positive multiple of 4096 bytes".into());
     }

@@ -8,7 +8,7 @@ mod homes;
 use crate::config::PlatformConfig;
 use crate::dram::MemoryController;
 use crate::engine::EventQueue;
-use crate::hart::RemoteOperation;
+use crate::hart::{QosIds, RemoteOperation};
 use crate::home::Home;
 use crate::ledger::Ledger;
 use crate::noc::{Account, Delivery, Network, PLANES_MAX, Packet, PacketKind};
@@ -48,7 +48,7 @@ fn access_chips(
     memory: &mut MemoryTile,
     now: Tick,
     (address, bytes, write): (u64, u32, bool),
-    owner: Owner,
+    owner: (Owner, QosIds),
     (account, ledger): (&mut Account, &mut Ledger),
     observer: &mut Option<Box<dyn Observer>>,
 ) -> Option<Tick> {
@@ -314,6 +314,21 @@ impl Fabric {
         let (address, bytes, write) = match &packet.kind {
             PacketKind::ReadRequest { address, bytes } => (*address, *bytes, false),
             PacketKind::WriteRequest { address, bytes, .. } => (*address, *bytes, true),
+            &PacketKind::Remote {
+                address,
+                bytes,
+                register: true,
+                operation,
+            } => {
+                // The bandwidth controller: no access to the chips.
+                let value = memory.dram.register(now, (address, bytes), operation);
+                let kind = match operation {
+                    RemoteOperation::Load => remote_answer(value, bytes),
+                    _ => remote_answer(0, 0),
+                };
+                self.answers(index);
+                return self.respond(now, packet, account, kind);
+            }
             // A conditional store that fails needs no access to the chips.
             PacketKind::Remote {
                 address,
@@ -356,7 +371,8 @@ impl Fabric {
             let ledger = &mut self.ledger;
             let access = (address, bytes, write);
             let books = (&mut account, ledger);
-            done = access_chips(memory, now, access, packet.owner, books, &mut self.observer);
+            let owner = (packet.owner, packet.ids);
+            done = access_chips(memory, now, access, owner, books, &mut self.observer);
             // Bytes change in order of arrival: an atomic operation happens now, and then its result goes to the chips.
             match packet.kind {
                 PacketKind::Remote {

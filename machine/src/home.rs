@@ -9,6 +9,7 @@
 //! Who can fill it: a cluster has as many requests here as its second level has transactions, and each of them waits for one turn of each
 //! other request for the same line.
 
+use crate::hart::QosIds;
 use crate::ledger::{Ledger, Resource, Transaction as Kind};
 use crate::noc::{Packet, PacketKind, Surrender};
 use crate::types::{Owner, Tick, TileId};
@@ -27,6 +28,8 @@ pub enum Order {
         surrender: Surrender,
         /// The hart for which the line is wanted.
         owner: Owner,
+        /// The identifiers of that hart's request.
+        ids: QosIds,
     },
     /// All other clusters have answered: memory may answer this request. The line is busy until [`Home::left`].
     Serve {
@@ -100,7 +103,7 @@ impl Home {
         let PacketKind::Coherent { want, .. } = request.kind else {
             panic!("a home serves coherent clusters, not {request:?}");
         };
-        let (tag, owner) = (request.tag, request.owner);
+        let (tag, owner, ids) = (request.tag, request.owner, request.ids);
         let others = self.clusters.iter().filter(|id| **id != request.source);
         let before = self.orders.len();
         self.orders.extend(others.map(|cluster| Order::Ask {
@@ -108,6 +111,7 @@ impl Home {
             tag,
             surrender: want.surrender(),
             owner,
+            ids,
         }));
         self.transactions.push(Transaction {
             tag,

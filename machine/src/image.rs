@@ -187,7 +187,7 @@ impl Image {
             match segment.p_type(endian) {
                 PT_INTERP => {
                     let text = String::from_utf8_lossy(data()?);
-                    let interpreter = text.trim_end_matches('\0').to_owned();
+                    let interpreter = plain(text.trim_end_matches('\0'));
                     return Err(ImageError::Dynamic { name, interpreter });
                 }
                 PT_LOAD if segment.p_memsz(endian) != 0 => {
@@ -357,6 +357,22 @@ impl fmt::Display for Location {
     }
 }
 
+/// A text of a file, for lines of a report. Any name may be in a file, but none may end a line, move a cursor or change the order of what is
+/// read: such characters become `?`.
+fn plain(text: &str) -> String {
+    let is_plain = |c: char| {
+        let moves = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        !(c.is_control() || moves)
+    };
+    let chars = text.chars();
+    chars.map(|c| if is_plain(c) { c } else { '?' }).collect()
+}
+
+/// A function's name as its source has it.
+fn demangled(name: &str) -> String {
+    plain(&format!("{:#}", rustc_demangle::demangle(name)))
+}
+
 type Reader = gimli::EndianArcSlice<gimli::RunTimeEndian>;
 
 /// Turns program counters into locations. Works on any ELF file, with as much information as the file contains.
@@ -457,7 +473,7 @@ impl Resolver {
         let line = self.lines.as_ref().and_then(|c| c.find_location(pc).ok()?);
         Location {
             function: self.function(pc),
-            file: line.as_ref().and_then(|l| l.file).map(str::to_owned),
+            file: line.as_ref().and_then(|l| l.file).map(plain),
             // Line 0 means that the compiler knows no line.
             line: line.and_then(|l| l.line).filter(|&l| l != 0),
         }
@@ -477,12 +493,12 @@ impl Resolver {
         while let Ok(Some(frame)) = frames.next() {
             let name = frame.function.and_then(|name| {
                 let raw = name.raw_name().ok()?;
-                Some(format!("{:#}", rustc_demangle::demangle(&raw)))
+                Some(demangled(&raw))
             });
             let place = frame.location;
             all.push(Location {
                 function: name.map(|name| (name, 0)),
-                file: place.as_ref().and_then(|l| l.file).map(str::to_owned),
+                file: place.as_ref().and_then(|l| l.file).map(plain),
                 line: place.and_then(|l| l.line).filter(|&l| l != 0),
             });
         }
@@ -500,7 +516,7 @@ impl Resolver {
             .iter()
             .find(|(start, size, _)| pc - start < *size)
             .or_else(|| names.iter().find(|(_, size, _)| *size == 0))?;
-        Some((format!("{:#}", rustc_demangle::demangle(name)), pc - start))
+        Some((demangled(name), pc - start))
     }
 }
 

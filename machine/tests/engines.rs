@@ -42,6 +42,7 @@ fn block_memory() -> DramConfig {
         refresh: 0,
         frontend: 10,
         controller: None,
+        bandwidth: None,
     }
 }
 

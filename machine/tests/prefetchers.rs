@@ -242,8 +242,6 @@ fn what_cannot_be_is_refused() {
     let mut config = platform(PlatformKind::Bare, 1);
     config.tiles[0].l1i.as_mut().unwrap().prefetcher = Some(stream());
     assert!(refused(&config).contains("an instruction cache has no prefetcher"));
-    let config = with(cluster(2), None, Some(stream()));
-    assert!(refused(&config).contains("caches of a cluster have no prefetchers"));
     let mut wrong = stream();
     wrong.degree = 0;
     let config = with(platform(PlatformKind::Bare, 1), Some(wrong), None);

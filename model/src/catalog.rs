@@ -73,6 +73,10 @@ pub const PLATFORMS: &[(&str, &str)] = &[
         "virt-qos",
         include_str!("../../catalog/platforms/virt-qos.xml"),
     ),
+    (
+        "virt-shares",
+        include_str!("../../catalog/platforms/virt-shares.xml"),
+    ),
     ("zcu102", include_str!("../../catalog/platforms/zcu102.xml")),
     (
         "zcu102-colours",
@@ -112,6 +116,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     (
         "bare/ports",
         include_str!("../../catalog/systems/bare/ports.xml"),
+    ),
+    (
+        "bare/shares",
+        include_str!("../../catalog/systems/bare/shares.xml"),
     ),
     (
         "bare/tcm",

@@ -13,6 +13,10 @@ pub trait Programs {
     fn refusal(&self, _name: &str) -> Option<(String, String)> {
         None
     }
+    /// The same for an application of the tiled OS, whose managers load it.
+    fn application_refusal(&self, name: &str) -> Option<(String, String)> {
+        self.refusal(name)
+    }
 }
 
 impl Programs for Vec<String> {

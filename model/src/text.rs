@@ -14,6 +14,12 @@ pub fn alternatives(names: &[&str]) -> String {
 
 /// The known name most similar to `wrong`, if any is similar.
 pub fn closest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
+    // The comparison takes the product of both lengths. A similar name has at most 3 (n + 1) / 2 characters of up to 4 bytes, if the known
+    // one has n.
+    let longest = known.iter().map(|name| name.len()).max().unwrap_or(0);
+    if wrong.len() > 16 * longest {
+        return None;
+    }
     known
         .iter()
         .map(|name| (strsim::damerau_levenshtein(wrong, name), *name))
@@ -58,6 +64,8 @@ mod tests {
         );
         assert_eq!(closest("teh", &["the", "other"]), Some("the"));
         assert_eq!(closest("x", &["y", "controller"]), None);
+        // This takes no time.
+        assert_eq!(closest(&"e".repeat(10_000_000), &["the"; 1000]), None);
         assert_eq!(
             suggestion("hug", &["hog", "log"], "app"),
             "did you mean `hog`? known: hog, log"

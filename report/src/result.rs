@@ -10,6 +10,7 @@ use crate::format::span;
 use crate::placement::Placement;
 use crate::verdict::{Promise, Verdict};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Version of the schema; grows when a field changes its meaning or is removed.
@@ -441,6 +442,9 @@ pub struct Check {
     pub value: u64,
 }
 
+/// Incidents that are shown of activities that one activity made; they have its path before their names.
+const MADE_SHOWN: usize = 3;
+
 impl RunResult {
     /// A time in cycles, with microseconds in brackets.
     pub fn both(&self, ticks: u64) -> String {
@@ -474,7 +478,7 @@ impl RunResult {
         own.chain(far).collect()
     }
 
-    /// Incidents in words, one line each.
+    /// Incidents in words, one line each. Of activities that are not in the description, the first few that each creator made.
     pub fn happened(&self) -> Vec<String> {
         let of = |variant: &VariantResult, incident: &Incident| {
             let at = incident.at.map(|at| span(self.microseconds(at)));
@@ -487,9 +491,27 @@ impl RunResult {
                 incident.what
             )
         };
-        let all = self.variants.iter();
-        all.flat_map(|variant| variant.incidents.iter().map(move |one| of(variant, one)))
-            .collect()
+        let mut all = Vec::new();
+        for variant in &self.variants {
+            // A program may make any number of activities that fail; they must not bury what happened to others.
+            let mut made: BTreeMap<&str, usize> = BTreeMap::new();
+            for one in &variant.incidents {
+                let creator = one.application.rsplit_once('/');
+                let count = creator.map(|(creator, _)| made.entry(creator).or_default());
+                let before = count.map_or(0, |count| std::mem::replace(count, *count + 1));
+                if before < MADE_SHOWN {
+                    all.push(of(variant, one));
+                }
+            }
+            for (creator, count) in made.into_iter().filter(|(_, count)| *count > MADE_SHOWN) {
+                let more = count - MADE_SHOWN;
+                all.push(format!(
+                    "{}: {more} more of activities that {creator} made; result.json has all",
+                    variant.name
+                ));
+            }
+        }
+        all
     }
 
     /// Crashes with their backtraces, each once, with where it happened.
@@ -536,5 +558,40 @@ impl RunResult {
     /// No promise failed unexpectedly.
     pub fn is_kept(&self) -> bool {
         self.whole_verdict().is_kept()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::sample;
+
+    /// A program that made children which fail filled the report with 8183 lines.
+    #[test]
+    fn children_do_not_bury_what_happened_to_others() {
+        let mut result = sample();
+        let incident = |application: &str| Incident {
+            crash: None,
+            kind: IncidentKind::Crash,
+            at: None,
+            tile: 7,
+            application: application.to_owned(),
+            what: "stopped: panic".to_owned(),
+        };
+        let children = (0..5000).map(|n| incident(&format!("root/hog/child:{n}")));
+        let mut all: Vec<Incident> = children.collect();
+        all.push(incident("root/other/child"));
+        all.extend(["controller"; 5].map(incident));
+        result.variants.truncate(1);
+        result.variants[0].incidents = all;
+        let name = result.variants[0].name.clone();
+        let happened = result.happened();
+        assert_eq!(happened.len(), 3 + 1 + 5 + 1);
+        assert_eq!(
+            happened[4],
+            format!("{name}: tile 7, controller: stopped: panic")
+        );
+        let last = "4997 more of activities that root/hog made; result.json has all";
+        assert_eq!(happened.last(), Some(&format!("{name}: {last}")));
     }
 }

@@ -163,7 +163,9 @@ pub fn interference(names: &Names, ledger: &Ledger) -> Vec<Interference> {
         let culprit = match booking.resource {
             // Only the hardware, or the victim's own budget, is to blame.
             Resource::Refresh(_) => "refresh".to_owned(),
-            Resource::Bucket | Resource::ProcessorBudget => "own limit".to_owned(),
+            Resource::Bucket | Resource::Bandwidth(_) | Resource::ProcessorBudget => {
+                "own limit".to_owned()
+            }
             Resource::DeviceService(server) => format!("device of {}", names.owner(server)),
             _ => names.owner(booking.culprit),
         };

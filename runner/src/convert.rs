@@ -7,6 +7,7 @@ mod peripherals;
 
 use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::cable::{CableConfig, Faults};
+use bulkhead_machine::config::dram::BandwidthConfig;
 use bulkhead_machine::config::{
     CacheConfig, CapacityConfig, Channels, ClusterConfig, CoreConfig, DmaConfig, DramConfig,
     DtuConfig, EngineConfig, LocalMemoryConfig, MemoryConfig, NetworkConfig, PlatformConfig,
@@ -84,7 +85,10 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
             .iter()
             .map(|memory| MemoryConfig {
                 id: memory.id,
-                dram: dram(&memory.dram, memory.size.0, cycle(&memory.dram.clock)),
+                dram: DramConfig {
+                    bandwidth: bandwidth(platform, &memory.dram),
+                    ..dram(&memory.dram, memory.size.0, cycle(&memory.dram.clock))
+                },
                 size: memory.size.0,
                 router: memory.router,
                 second_port_of: memory.second_port_of.clone(),
@@ -407,7 +411,26 @@ fn dram(dram: &platform::Dram, size: u64, cycle: u64) -> DramConfig {
             .controller
             .as_ref()
             .map(|part| controller(dram, part, size, cycle)),
+        bandwidth: None,
     }
+}
+
+/// A bandwidth controller knows the identifiers of all clusters.
+fn bandwidth(platform: &Platform, dram: &platform::Dram) -> Option<BandwidthConfig> {
+    let blocks = dram.controller.as_ref()?.bandwidth_blocks?;
+    let clusters = platform
+        .tiles
+        .iter()
+        .filter_map(|tile| tile.cluster.as_ref());
+    let capacities = clusters.filter_map(|cluster| cluster.capacity);
+    let (rcids, mcids) = capacities.fold((1, 1), |(rcids, mcids), one| {
+        (rcids.max(one.rcids), mcids.max(one.mcids))
+    });
+    Some(BandwidthConfig {
+        blocks: blocks as u16,
+        rcids: rcids as u16,
+        mcids: mcids as u16,
+    })
 }
 
 fn controller(
@@ -530,6 +553,18 @@ mod tests {
         }
         assert_ne!(with, off);
         assert_eq!(convert(&platform), off);
+    }
+
+    #[test]
+    fn a_bandwidth_controller_knows_the_identifiers_of_all_clusters() {
+        let platform = load_platform("virt-shares", &LoadOptions::default());
+        let config = convert(&platform.expect("it is there"));
+        let expected = BandwidthConfig {
+            blocks: 64,
+            rcids: 16,
+            mcids: 16,
+        };
+        assert_eq!(config.memories[0].dram.bandwidth, Some(expected));
     }
 
     /// A program's ways are those of an RCID that only its hart has, and one hart reaches the controller.

@@ -52,7 +52,7 @@ impl Finished {
         let mut written = Vec::new();
         let mut add = |name: String, contents: &[u8]| -> Result<(), Error> {
             let path = folder.join(name);
-            place::write(&path, contents)?;
+            place::replace(&path, contents)?;
             written.push(path);
             Ok(())
         };

@@ -19,6 +19,7 @@ mod ended;
 pub mod error;
 mod finished;
 pub mod image;
+pub mod loadable;
 pub mod measure;
 pub mod modules;
 pub(crate) mod named_tracer;

@@ -5,6 +5,7 @@
 use crate::error::Error;
 use bulkhead_model::input;
 use bulkhead_report::book::Book;
+use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
 /// The checkout that this program was built from, for copies that `cargo install` puts elsewhere.
@@ -143,6 +144,27 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Error> {
     std::fs::write(path, contents).map_err(|error| Error::file(path, error))
 }
 
+/// Writes a file of a folder of results, and the folders above it. Whatever else has its name there is replaced: the folder may belong to
+/// several people, so a link is not followed, and nothing waits for the reader of a pipe. Nobody finds half of a file there.
+///
+/// # Errors
+/// If it cannot be written, or a folder has its name.
+pub fn replace(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Error> {
+    let beside = path.with_added_extension(std::process::id().to_string());
+    let put = || {
+        let mut file = std::fs::File::create_new(&beside)?;
+        file.write_all(contents.as_ref())?;
+        std::fs::rename(&beside, path)
+    };
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let done = std::fs::create_dir_all(folder).and_then(|()| put());
+    done.map_err(|error| {
+        // A file that was not made, or has its new name, is not there.
+        std::fs::remove_file(&beside).ok();
+        Error::file(path, error)
+    })
+}
+
 /// Checks before long work that its files can be written later: the folder, or the nearest existing folder above it, must accept new
 /// files.
 ///
@@ -158,7 +180,7 @@ pub fn writable(folder: &Path) -> Result<(), Error> {
         ));
     }
     let probe = there.join(format!(".bulkhead-{}", std::process::id()));
-    let made = std::fs::write(&probe, "?").and_then(|()| std::fs::remove_file(&probe));
+    let made = std::fs::File::create_new(&probe).and_then(|_| std::fs::remove_file(&probe));
     made.map_err(|error| {
         Error::input(
             format!("the folder {} takes no new files: {error}", there.display()),
@@ -209,6 +231,31 @@ mod tests {
             let error = writable(&bad).expect_err("takes no files");
             assert_eq!(error.code(), crate::error::exit::BAD_INPUT, "{error}");
         }
+    }
+
+    /// Before the fix, a link in a folder that others may write to let `run` write over any file of its user, and a pipe kept it waiting for
+    /// ever.
+    #[test]
+    #[cfg(unix)]
+    fn results_go_where_no_link_leads_and_no_pipe_waits() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        write(&at("precious"), "keep").expect("written");
+        let out = at("out");
+        std::fs::create_dir(&out).expect("made");
+        std::os::unix::fs::symlink(at("precious"), out.join("link")).expect("linked");
+        let mut pipe = std::process::Command::new("mkfifo");
+        let pipe = pipe.arg(out.join("pipe")).status();
+        assert!(pipe.expect("mkfifo").success());
+        for name in ["link", "pipe", "new", "new"] {
+            replace(&out.join(name), name).expect("replaced");
+            assert_eq!(read(&out.join(name)).expect("a file"), name.as_bytes());
+        }
+        assert_eq!(read(&at("precious")).expect("there"), b"keep");
+        std::fs::create_dir(out.join("folder")).expect("made");
+        replace(&out.join("folder"), "x").expect_err("a folder has its name");
+        let left = std::fs::read_dir(&out).expect("read").count();
+        assert_eq!(left, 4, "nothing is left beside them");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use crate::cargo::{Build, cargo, no_cargo};
 pub use crate::cargo::{PROFILE, TARGET};
 use crate::error::Error;
+use crate::loadable;
 use crate::place;
 use crate::{ada_programs, c_programs};
 use bulkhead_machine::image::Image;
@@ -62,6 +63,20 @@ impl bulkhead_model::Programs for Library {
             .err()
             .and_then(explained)
     }
+
+    fn application_refusal(&self, name: &str) -> Option<(String, String)> {
+        let is_known = self.known.contains_key(name);
+        match self.own(name).filter(|_| !is_known) {
+            Some(Own::Elf(path)) => is_application(name, &path).err().and_then(explained),
+            _ => self.refusal(name),
+        }
+    }
+}
+
+/// Whether a manager could load a finished program.
+fn is_application(name: &str, path: &Path) -> Result<(), Error> {
+    is_program(name, path)?;
+    loadable::check(name, &place::read(path)?)
 }
 
 /// The cause and the remedy of an error that has both.
@@ -680,6 +695,8 @@ mod tests {
             place::write(&folder.path().join(name), text).expect("written");
         };
         write("system.xml", "<system/>");
+        let odd = loadable::tests::elf(2, 0x1000_1001, &[(5, 0x1000_1000, 16)]);
+        place::write(&folder.path().join("odd"), odd).expect("written");
         write("a.c", "int main(void) { return 0; }");
         let package =
             "[package]\nname = \"p\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n";
@@ -699,9 +716,16 @@ mod tests {
             refused("p/src/part.rs").as_deref(),
             Some("p/src/part.rs is not the source of a binary of its package")
         );
-        for good in ["a.c", "p", "p/src/main.rs"] {
+        for good in ["a.c", "p", "p/src/main.rs", "odd"] {
             assert_eq!(refused(good), None, "{good}");
         }
+        // A program, but none that the chip's managers can load.
+        let of_managers = library.application_refusal("odd").map(|(what, _)| what);
+        assert_eq!(
+            of_managers.as_deref(),
+            Some("odd: its entry is at an odd address")
+        );
+        assert_eq!(library.application_refusal("a.c"), None);
     }
 
     #[test]

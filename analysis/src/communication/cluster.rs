@@ -102,8 +102,10 @@ pub struct ClusterJob {
     pub time: Ticks,
     /// Requests that left the first level.
     pub requests: u64,
-    /// Those that went to memory.
+    /// Those that went to memory, at most.
     pub reads: u64,
+    /// How many of these may have their slot in memory outside of the job, as those that were under way at its begin or end.
+    pub outside: u64,
     /// Lines that went to memory because of it.
     pub writes: u64,
     /// Load-reserved instructions.

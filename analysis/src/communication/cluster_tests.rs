@@ -19,6 +19,7 @@ fn job(requests: u64, reads: u64, writes: u64) -> ClusterJob {
         time: 1_000_000,
         requests,
         reads,
+        outside: 0,
         writes,
         reservations: 0,
     }

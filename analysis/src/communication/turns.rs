@@ -22,7 +22,10 @@
 //! - **link to memory**: everything of the cluster takes it in order. What is transmitted within `T` and delays the chain either has its first slot
 //!   within `T`, and there are at most `T / s + 1` slots; or it is still under way at the end of `T`. Of each other hart, that are `r` reads and `2 r + d`
 //!   writes (below). The links behind the first one have the same packets in the same order and distance, so nobody waits there. Own
-//!   packets are among those with a slot within `T`, so they need no term of their own.
+//!   packets are among those with a slot within `T`: as accesses of one hart have one queue, what delays the chain is served before it. All own
+//!   reads but a few at both ends (`e`, [`ClusterJob::outside`]) have one of these slots, and their packets are short: `R - e` slots
+//!   transmit no line. If fewer reads than `R` went to memory, this counts too few packets, but the turns of those that did not are
+//!   longer (a packet is shorter than a slot, else [`ClusterError::Links`]), so the sum is still a bound.
 //! - **link from memory**: answers leave memory in the order of slots, at least `s` less the difference of the latencies of reads and writes apart. A
 //!   packet with a line takes no longer (otherwise [`ClusterError::Links`]), so nobody waits.
 //! - **miss registers**: if each hart has its own, nobody waits for those of others. If all share them, before a request that misses all others that
@@ -172,7 +175,7 @@ impl Rivals {
             requests * bank,
             (reads + writes) * bursts * others * slot,
             queued * bursts * slot,
-            when(at_memory, self.link(window)),
+            when(at_memory, self.link(window, job)),
             reads * self.register(),
             when(at_memory, outages(self.times.refresh.as_ref(), window)),
             clocks.map(|(count, each)| count * u128::from(each)).sum(),
@@ -181,7 +184,7 @@ impl Rivals {
     }
 
     /// Packets that pass the first link within a window.
-    fn link(&self, window: u128) -> u128 {
+    fn link(&self, window: u128, job: &ClusterJob) -> u128 {
         let [read, write] = self.times.packets.map(u128::from);
         let slots = window / u128::from(self.times.slot.max(1)) + 1;
         let served = match u128::from(self.times.bursts) {
@@ -193,7 +196,13 @@ impl Rivals {
             let registers = u128::from(one.registers);
             registers * read + (2 * registers + u128::from(one.data)) * write
         });
-        served * read.max(write) + left.sum::<u128>()
+        // Without others, no turn would pay for a read that was counted and is none.
+        let inside = job.reads.saturating_sub(job.outside);
+        let own = match self.others.is_empty() {
+            true => 0,
+            false => served.min(inside.into()),
+        };
+        (served - own) * read.max(write) + u128::from(job.reads) * read + left.sum::<u128>()
     }
 
     /// The longest wait for a miss register of others.

@@ -33,6 +33,7 @@ fn job(requests: u64, reads: u64, writes: u64, reservations: u64) -> ClusterJob 
         time: 10_000,
         requests,
         reads,
+        outside: 0,
         writes,
         reservations,
     }
@@ -51,8 +52,8 @@ fn each_part_by_hand() {
             (5 + 3) * 3 * 50,
             // One register: reads wait for three writes, and these for a read each.
             (3 + 3) * 50,
-            // 21 slots of a window of 1000, and what is under way at its end.
-            21 * 15 + 3 * (3 + 4 * 15),
+            // 21 slots of a window of 1000, of which five are for own reads, these, and what is under way at its end.
+            16 * 15 + 5 * 3 + 3 * (3 + 4 * 15),
             0,
             0,
             10 + 5 * 5 + 3 * 6,

@@ -1,6 +1,6 @@
 //! `bulkhead boot`.
 
-use super::{Outcome, print_json, say};
+use super::{Outcome, print_json, say_as_it_is};
 use crate::arguments::Boot;
 use crate::progress::Bars;
 use bulkhead_model::{LoadOptions, input, load_platform};
@@ -65,6 +65,7 @@ pub fn boot(options: &Boot) -> Outcome {
     if let Some(path) = &options.trace {
         text.push_str(&format!("trace: {}\n", path.display()));
     }
-    say(&text);
+    // The program has the terminal to itself, as on a serial line.
+    say_as_it_is(&text);
     Ok(booted.code)
 }

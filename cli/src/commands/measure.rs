@@ -28,7 +28,7 @@ pub fn measure(options: &Measure) -> Outcome {
     let mut written = Vec::new();
     let mut add = |name: String, contents: String| -> Result<(), Error> {
         let path = folder.join(name);
-        place::write(&path, contents)?;
+        place::replace(&path, contents)?;
         written.push(path);
         Ok(())
     };

@@ -14,6 +14,7 @@ pub mod run;
 pub mod shell;
 pub mod study;
 
+use crate::diagnostics::plain;
 use bulkhead_report::book::Book;
 use bulkhead_runner::{Error, place};
 use serde::Serialize;
@@ -27,7 +28,7 @@ pub type Outcome = Result<u8, Error>;
 pub fn print_json<T: Serialize>(value: &T) -> Result<(), Error> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
-    say(&text);
+    say_as_it_is(&text);
     Ok(())
 }
 
@@ -68,9 +69,14 @@ fn page_written(file: Option<&Path>) -> String {
     })
 }
 
+/// Prints a text for people: names and texts in it come from descriptions and programs, and none of them reaches the terminal's cursor.
+pub fn say(text: &str) {
+    say_as_it_is(&plain(text));
+}
+
 /// Prints a text and ends the line. A reader that has gone away (`| head`) is not an error. A full disk is one, and nothing that follows
 /// would be worth its exit code, so the command ends here.
-pub fn say(text: &str) {
+fn say_as_it_is(text: &str) {
     let mut out = std::io::stdout().lock();
     let said = out
         .write_all(text.trim_end_matches('\n').as_bytes())

@@ -5,6 +5,7 @@ use crate::arguments::{Aim, Export, Meaning, Plan};
 use bulkhead_analysis::plan::cores;
 use bulkhead_analysis::plan::files::{self as plan, Format};
 use bulkhead_analysis::plan::system::complete as system_plan;
+use bulkhead_report::verdict::Verdict;
 use bulkhead_report::{plan as report, plan_page};
 use bulkhead_runner::{Error, place};
 use std::path::Path;
@@ -54,7 +55,6 @@ pub fn plan(options: &Plan) -> Outcome {
         plan_page::tasks(&plan, None, book)
     })?;
     let verdict = report::verdict(&plan);
-    let (code, good) = (verdict.code(false), verdict.is_kept());
     let format = match options.export {
         Some(Export::Schedcat) => Format::Schedcat,
         Some(Export::Csv) => Format::Csv,
@@ -65,26 +65,7 @@ pub fn plan(options: &Plan) -> Outcome {
         (Some(placed), Format::Xml) => cores::completed(&options.system, &options.set, placed),
         _ => plan::export(&plan.system, format, unit),
     };
-    if let Some(file) = &options.out {
-        // A failed plan is not written; the existing file stays.
-        if good {
-            place::write(file, text()?)?;
-        }
-    } else if options.export.is_some() {
-        say(&text()?);
-        return Ok(code);
-    }
-    if options.json {
-        print_json(&report::with_verdict(&plan, &verdict)?)?;
-        return Ok(code);
-    }
-    let mut text = report::summary(&plan);
-    if let Some(file) = &options.out {
-        text.push_str(&written(file, good));
-    }
-    text.push_str(&page_written(options.page.as_deref()));
-    say(&text);
-    Ok(code)
+    deliver(options, &verdict, &plan, text, || report::summary(&plan))
 }
 
 /// Completes a system with a chip, bounds it, and writes it.
@@ -107,8 +88,22 @@ fn plan_system(options: &Plan) -> Outcome {
         plan_page::system(&plan.system, &plan.runs, &plan.choices, &[], &[], book)
     })?;
     let verdict = report::system_verdict(&plan.runs);
-    let (code, good) = (verdict.code(false), verdict.is_kept());
     let text = || system_plan::completed(&options.system, &options.set, &plan);
+    deliver(options, &verdict, &plan, text, || report::system(&plan))
+}
+
+/// Writes the completed file, and prints the file, the plan for machines, or its summary, as the options say.
+fn deliver<E>(
+    options: &Plan,
+    verdict: &Verdict,
+    plan: &impl serde::Serialize,
+    text: impl Fn() -> Result<String, E>,
+    summary: impl Fn() -> String,
+) -> Outcome
+where
+    Error: From<E>,
+{
+    let (code, good) = (verdict.code(false), verdict.is_kept());
     if let Some(file) = &options.out {
         // A failed plan is not written; the existing file stays.
         if good {
@@ -119,10 +114,10 @@ fn plan_system(options: &Plan) -> Outcome {
         return Ok(code);
     }
     if options.json {
-        print_json(&report::with_verdict(&plan, &verdict)?)?;
+        print_json(&report::with_verdict(plan, verdict)?)?;
         return Ok(code);
     }
-    let mut out = report::system(&plan);
+    let mut out = summary();
     if let Some(file) = &options.out {
         out.push_str(&written(file, good));
     }

@@ -51,10 +51,10 @@ fn write(
     all: &impl Serialize,
     summary: &str,
 ) -> Result<(), Error> {
-    place::write(&out.join("report.html"), page)?;
+    place::replace(&out.join("report.html"), page)?;
     let json = serde_json::to_string_pretty(all)
         .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
-    place::write(&out.join("result.json"), json)?;
+    place::replace(&out.join("result.json"), json)?;
     if options.json {
         return print_json(all);
     }

@@ -125,7 +125,7 @@ impl Finished {
         let mut written = Vec::new();
         for (name, contents) in files {
             let path = folder.join(name);
-            place::write(&path, contents.as_bytes())?;
+            place::replace(&path, contents.as_bytes())?;
             written.push(path);
         }
         Ok(written)

@@ -23,6 +23,9 @@ pub(super) struct Ahead {
     cycle: Tick,
     /// Lines fetched ahead.
     fetched: u64,
+    /// Lines among them that a request has used, and those among these that had not come then. Only the second level counts them.
+    used: u64,
+    late: u64,
 }
 
 impl Ahead {
@@ -34,12 +37,24 @@ impl Ahead {
             unused: VecDeque::new(),
             cycle: cache.cycle,
             fetched: 0,
+            used: 0,
+            late: 0,
         }))
     }
 
     /// Lines fetched ahead.
     pub(super) fn fetched(&self) -> u64 {
         self.fetched
+    }
+
+    /// Those among them that a request has used.
+    pub(super) fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Those among these that had not come when they were used for the first time.
+    pub(super) fn late(&self) -> u64 {
+        self.late
     }
 
     /// Whether the line was fetched ahead and is used now for the first time.
@@ -185,7 +200,14 @@ impl Hierarchy {
         let Some(mut ahead) = self.second_ahead.take() else {
             return;
         };
-        let trains = ahead.uses(line) || !there;
+        let first_use = ahead.uses(line);
+        let trains = first_use || !there;
+        if first_use && there {
+            // What is not in its place yet is on its way.
+            let second = self.second.as_ref();
+            ahead.used += 1;
+            ahead.late += u64::from(second.is_some_and(|(cache, _)| !cache.contains(line)));
+        }
         let latency = self.second.as_ref().map_or(0, |(_, latency)| *latency);
         if trains {
             let request = Request {

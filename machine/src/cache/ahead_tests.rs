@@ -112,8 +112,18 @@ fn the_second_level_fetches_ahead_for_itself() {
         let expected = 5000 * line + SECOND + if line < 3 { MEMORY } else { 0 };
         assert_eq!(end, expected, "line {line}");
     }
-    assert!(b.tile.events().second_prefetches > 9);
-    assert_eq!(b.tile.events().data_prefetches, 0);
+    let events = b.tile.events();
+    assert!(events.second_prefetches > 9);
+    assert_eq!(events.data_prefetches, 0);
+    let used = |b: &Bench| {
+        let events = b.tile.events();
+        (events.second_prefetches_used, events.second_prefetches_late)
+    };
+    assert_eq!(used(&b), (9, 0));
+    // A fast stream wants each line while it is on its way.
+    let mut b = bench(None, stream(1));
+    run(&mut b, 10, 60);
+    assert_eq!(used(&b), (57, 57));
 }
 
 #[test]

@@ -419,6 +419,8 @@ impl Hierarchy {
             second_write_backs: second.write_backs,
             data_prefetches: self.data.ahead.as_ref().map_or(0, |a| a.fetched()),
             second_prefetches: self.second_ahead.as_ref().map_or(0, |a| a.fetched()),
+            second_prefetches_used: self.second_ahead.as_ref().map_or(0, |a| a.used()),
+            second_prefetches_late: self.second_ahead.as_ref().map_or(0, |a| a.late()),
         }
     }
 

@@ -10,6 +10,7 @@ mod write_back_buffer;
 
 pub use data_array::HeldLine;
 pub use hierarchy::{Done, Harts, Hierarchy, Lower, Waiter};
+pub(crate) use prefetcher::{Prefetcher, Request as PrefetcherRequest};
 
 use crate::config::{CacheConfig, Replacement};
 use crate::types::Owner;

@@ -204,7 +204,8 @@ impl Bus for ClusterBus<'_> {
         let (to, kind, transaction) = request.ok_or(BusFault)?;
         let token = self.side.first.token();
         let tile = owner.tile;
-        let packet = Packet::request(now, tile, to, owner, token, transaction, kind);
+        let mut packet = Packet::request(now, tile, to, owner, token, transaction, kind);
+        packet.ids = self.side.first.ids;
         self.second.pass(now, self.side.port, packet);
         // Nothing comes back before it has been at the second level and on the way down.
         self.side.limit = self.side.limit.min(now + self.second.reply_reach());

@@ -3,9 +3,10 @@
 //! Packets from one end to another stay in order within one of two networks, as with reads and writes apart, and nothing else is certain:
 //! memory serves what it has in any order.
 
+use super::super::directory::Presence;
 use super::*;
 use crate::home::{Home, Order};
-use crate::noc::{Packet, PacketKind, Transaction, Want};
+use crate::noc::{Packet, PacketKind, Surrender, Transaction, Want};
 use crate::types::TileId;
 
 /// The memory tile.
@@ -139,10 +140,12 @@ impl World {
                     tag,
                     surrender,
                     owner,
+                    ids,
                 } => {
                     let kind = PacketKind::Wanted { surrender };
                     let probe = Transaction::Probe;
-                    let packet = Packet::request(0, MEMORY, cluster, owner, tag, probe, kind);
+                    let mut packet = Packet::request(0, MEMORY, cluster, owner, tag, probe, kind);
+                    packet.ids = ids;
                     outside.down[usize::from(cluster)][READS].push_back(packet);
                 }
                 Order::Serve {
@@ -197,14 +200,16 @@ impl World {
             }
             PacketKind::Managed => directory.managed(0, line, account, ledger),
             PacketKind::Wanted { surrender } => {
-                directory.want(0, line, (surrender, packet.owner, account), ledger);
+                let question = (surrender, packet.owner, packet.ids, account);
+                directory.want(0, line, question, ledger);
             }
             _ => directory.written(0, line, ledger),
         }
     }
 }
 
-const REQUESTS: [&str; 7] = [
+const REQUESTS: [&str; 8] = [
+    "ahead",
     "clean",
     "fetch",
     "flush",
@@ -291,4 +296,61 @@ fn clusters_are_coherent_with_each_other() {
         missing.is_empty() && unknown.is_empty(),
         "never seen: {missing:?}; not in the table: {unknown:?}"
     );
+}
+
+/// What a cluster sends has the identifiers of the request that caused it, also of a question. And a line that is here, but asked for again
+/// to have it alone, is not on its way.
+#[test]
+fn identifiers_go_with_what_they_cause() {
+    let config = CacheConfig {
+        size: 512,
+        ways: 2,
+        line: LINE as u32,
+        mshrs: 2,
+        ..CacheConfig::default()
+    };
+    let mut directory = Directory::new(0, &config);
+    directory.coherent = true;
+    let mut ledger = Ledger::new();
+    let ids = |n| QosIds { rcid: n, mcid: n };
+    let account = Account::new(0);
+    let ask = |request, n| Ask {
+        port: 0,
+        line: 0,
+        request,
+        ids: ids(n),
+        account: Account::new(0),
+    };
+    let gone = || Reply::Answer {
+        line: 0,
+        dirty: false,
+        kept: false,
+        held: 0,
+    };
+    let sent = |directory: &mut Directory| {
+        let all = directory.below.drain(..).map(|below| match below {
+            Below::Read { ids, alone, .. } => (["read", "alone"][usize::from(alone)], ids.rcid),
+            Below::Write { ids, .. } => ("write", ids.rcid),
+            Below::Manage { ids, .. } => ("manage", ids.rcid),
+            Below::Surrendered { ids, .. } => ("surrendered", ids.rcid),
+        });
+        all.collect::<Vec<_>>()
+    };
+    let bytes = [0; LINE_MAX];
+    directory.ask(0, ask(Request::Read, 1), &mut ledger);
+    assert_eq!(sent(&mut directory), [("read", 1)]);
+    assert_eq!(directory.presence(0), Presence::Coming);
+    directory.came(0, 0, (&bytes, false), account, &mut ledger);
+    directory.ask(0, ask(Request::Write, 2), &mut ledger);
+    assert_eq!(sent(&mut directory), [("alone", 2)]);
+    assert_eq!(directory.presence(0), Presence::Here);
+    directory.reply(0, 0, gone(), &mut ledger);
+    directory.came(0, 0, (&bytes, true), account, &mut ledger);
+    let question = (Surrender::Give, Owner::new(1, 0), ids(3), account);
+    directory.want(0, 0, question, &mut ledger);
+    directory.reply(0, 0, gone(), &mut ledger);
+    assert_eq!(sent(&mut directory), [("surrendered", 3)]);
+    let flush = ask(Request::Manage(Management::Flush), 4);
+    directory.ask(0, flush, &mut ledger);
+    assert_eq!(sent(&mut directory), [("manage", 4)]);
 }

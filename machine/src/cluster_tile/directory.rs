@@ -9,10 +9,12 @@
 //! silently, so owner and sharers may have no copy any more; they say so when they are probed. A request by the owner itself says
 //! it, too.
 
+mod ahead;
 mod outside;
 mod probed;
 mod transaction;
 
+pub(super) use self::ahead::{Foreseeing, Presence};
 use self::probed::Surrenders;
 use self::transaction::{Holders, Memory, Transaction, Waiting};
 use super::capacity::Capacity;
@@ -23,7 +25,7 @@ use crate::cache::{Cache, CacheStatistics};
 use crate::config::CacheConfig;
 use crate::hart::{Management, QosIds};
 use crate::ledger::{Ledger, Level, Resource};
-use crate::noc::Account;
+use crate::noc::{Account, Transaction::CacheRead};
 use crate::types::{Line, Owner, Tick, TileId};
 use std::collections::VecDeque;
 
@@ -134,7 +136,7 @@ impl Directory {
                 let own = |slot| self.capacity.was_filled_by(slot, ask.ids.rcid, what);
                 Some(slot.is_some_and(own).then_some(Management::Flush))
             }
-            Request::Read | Request::Write | Request::Fetch => None,
+            Request::Read | Request::Write | Request::Fetch | Request::Ahead(_) => None,
         }
     }
 
@@ -245,6 +247,7 @@ impl Directory {
                 Request::Manage(Management::Clean) => "clean",
                 Request::Manage(Management::Flush) => "flush",
                 Request::Reclaim(_) => "reclaim",
+                Request::Ahead(_) => "ahead",
             },
         );
         let before = match self.waiting.is_empty() {
@@ -368,6 +371,7 @@ impl Directory {
                 line,
                 port,
                 what,
+                ids: transaction.ask.ids,
                 account: transaction.ask.account,
             });
         } else if let Some(slot) = self.cache.slot_of(line) {
@@ -403,6 +407,7 @@ impl Directory {
                     line,
                     port,
                     alone: true,
+                    ids: transaction.ask.ids,
                     account: transaction.ask.account,
                 });
             }
@@ -411,13 +416,19 @@ impl Directory {
             let ways = self.capacity.ways(&transaction.ask, transaction.fill());
             self.cache.set_way_mask(u64::MAX);
             self.cache.set_way_mask(ways);
+            let kept = self.kept_from(&transaction.ask);
             let (transactions, surrenders) = (&self.transactions, &self.surrenders);
             let busy = |line| {
                 let wanted = || surrenders.wanted_by(line).is_some();
-                transactions.iter().any(|t| t.is_about(line)) || wanted()
+                let about = || transactions.iter().any(|t| t.is_about(line));
+                kept.contains(&line) || about() || wanted()
             };
             let victim = self.cache.next_victim(line, busy);
             let Some((way, victim)) = victim else {
+                if !kept.is_empty() {
+                    // It is dropped, so it waits for nobody.
+                    return Err((transaction.ask, self.owner(port)));
+                }
                 // Every line that it might replace is busy: it waits for the oldest transaction about one of them.
                 let mut oldest = self.transactions.iter();
                 let about = |t: &&Transaction| {
@@ -433,18 +444,22 @@ impl Directory {
                 let blocker = blocker.expect("only transactions and other clusters use lines");
                 return Err((transaction.ask, blocker));
             };
-            let owner = self.owner(port);
-            // Counts the miss.
-            self.cache.access(line, false);
-            let before = transaction.ask.account.service;
-            let culprit = self.cache.culprit(line, owner);
-            transaction.culprit = culprit.map(|culprit| (culprit, before));
+            // Nobody waits for a line that is fetched ahead, and it is no miss.
+            if !matches!(transaction.ask.request, Request::Ahead(_)) {
+                let owner = self.owner(port);
+                // Counts the miss.
+                self.cache.access(line, false);
+                let before = transaction.ask.account.service;
+                let culprit = self.cache.culprit(line, owner);
+                transaction.culprit = culprit.map(|culprit| (culprit, before));
+            }
             transaction.memory = Memory::Asked;
             transaction.looked.missed = true;
             self.below.push(Below::Read {
                 line,
                 port,
                 alone: transaction.ask.request == Request::Write,
+                ids: transaction.ask.ids,
                 account: transaction.ask.account,
             });
             let held = victim.map_or(0, |victim| {
@@ -483,14 +498,12 @@ impl Directory {
         (ids, what): (QosIds, Fill),
     ) -> bool {
         let owner = self.owner(port);
-        let nothing = [0; crate::types::LINE_MAX];
-        let evicted = self
-            .cache
-            .fill_way(line, way, owner, &nothing[..self.length]);
+        let nothing = &[0; crate::types::LINE_MAX][..self.length];
+        let evicted = self.cache.fill_way(line, way, owner, nothing);
         let evicted = evicted.filter(|evicted| evicted.dirty);
         if let Some(evicted) = evicted {
             let bytes = inline(self.cache.evicted());
-            self.write(evicted.address, port, bytes);
+            self.write(evicted.address, (port, ids), bytes);
         }
         let slot = self.cache.slot_of(line).expect("it was filled");
         self.holders[slot] = Holders::default();
@@ -498,9 +511,9 @@ impl Directory {
         evicted.is_some()
     }
 
-    fn write(&mut self, line: u64, port: Port, bytes: Line) {
+    fn write(&mut self, line: u64, (port, ids): (Port, QosIds), bytes: Line) {
         self.writing.push((line, port, bytes));
-        self.below.push(Below::Write { line, port });
+        self.below.push(Below::Write { line, port, ids });
     }
 
     /// What a first level sends without waiting.
@@ -690,7 +703,8 @@ impl Directory {
                 let bytes = inline(self.cache.line(line).expect("it is here"));
                 self.cache.mark_clean(line);
                 self.transactions[at].memory = Memory::Writing;
-                return self.write(line, port, bytes);
+                let ids = self.transactions[at].ask.ids;
+                return self.write(line, (port, ids), bytes);
             }
             if what != Management::Clean {
                 self.capacity.free(slot);
@@ -709,6 +723,7 @@ impl Directory {
         ledger.wait(&mut done.ask.account, victim, culprit, resource, held);
         match request {
             Request::Reclaim(_) => self.reclaimed.push((port, done.ask.account)),
+            Request::Ahead(_) => ledger.complete(victim, CacheRead, &done.ask.account, now),
             _ => {
                 let answer = self.answer(line, port, request, done.looked, done.ask.account);
                 self.out.push((port, answer));

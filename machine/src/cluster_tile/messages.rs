@@ -33,6 +33,8 @@ pub enum Request {
     /// The capacity controller wants the line to leave the cluster, if it still is one that requests with these identifiers have filled
     /// for this. Nobody gets an answer.
     Reclaim(Fill),
+    /// The second level fetches the line ahead, for this. Nobody gets an answer, and it never waits.
+    Ahead(Fill),
 }
 
 /// A request of a first level. It waits at the second level while its line is busy.
@@ -78,6 +80,19 @@ pub struct Looked {
     pub missed: bool,
     /// Its place was that of a modified line, which went to memory.
     pub wrote_back: bool,
+    /// What the second level has fetched ahead for this hart since its last answer to it.
+    pub ahead: Foreseen,
+}
+
+/// Lines that the second level has fetched ahead for a hart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Foreseen {
+    /// Lines.
+    pub fetched: u16,
+    /// Lines that a request has used for the first time.
+    pub used: u16,
+    /// Those among them that had not come yet.
+    pub late: u16,
 }
 
 /// What the second level sends to a first level.
@@ -142,6 +157,8 @@ pub enum Below {
         port: Port,
         /// No other cluster may keep it.
         alone: bool,
+        /// The identifiers of that request.
+        ids: QosIds,
         /// The account of that request.
         account: Account,
     },
@@ -151,6 +168,8 @@ pub enum Below {
         line: u64,
         /// Because of whom.
         port: Port,
+        /// The identifiers of the request for which it leaves.
+        ids: QosIds,
     },
     /// Let the other clusters perform a cache-management operation. Only a coherent cluster says that, and what follows.
     Manage {
@@ -160,6 +179,8 @@ pub enum Below {
         port: Port,
         /// The operation.
         what: Management,
+        /// The identifiers of that request.
+        ids: QosIds,
         /// The account of that request.
         account: Account,
     },
@@ -169,6 +190,8 @@ pub enum Below {
         line: u64,
         /// The hart of another cluster that wanted it.
         owner: Owner,
+        /// The identifiers of that hart's request.
+        ids: QosIds,
         /// The line is still here, and shared.
         kept: bool,
         /// Its bytes, if memory has others.

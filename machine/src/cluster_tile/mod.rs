@@ -5,6 +5,7 @@
 //! could reach it. First-level hits are function calls; everything else is a message with a moment. What it deliberately does not
 //! know: other tiles; all that leaves goes through the fabric.
 
+mod ahead;
 mod bus;
 mod capacity;
 mod controller;

@@ -168,6 +168,9 @@ impl Side {
         counted.second_misses += u64::from(looked.missed);
         counted.second_refills += u64::from(looked.missed);
         counted.second_write_backs += u64::from(looked.wrote_back);
+        counted.second_prefetches += u64::from(looked.ahead.fetched);
+        counted.second_prefetches_used += u64::from(looked.ahead.used);
+        counted.second_prefetches_late += u64::from(looked.ahead.late);
     }
 
     /// What hart and caches have to do with each other, up to now.

@@ -8,7 +8,7 @@ mod coherent;
 
 use self::coherent::Outside;
 use super::capacity::Capacity;
-use super::directory::Fill;
+use super::directory::{Fill, Foreseeing};
 use super::messages::{Ask, Below, Down, Port, Reply, Request};
 use super::{Directory, FirstLevel};
 use crate::config::{CacheConfig, CapacityConfig, ClusterConfig};
@@ -86,6 +86,9 @@ struct World {
     /// The capacity controller waits for a line to leave. Only some worlds have one that wants lines.
     reclaims: bool,
     reclaimer: bool,
+    /// The second level fetches any line ahead for anybody, in some worlds; how many it began, and how many it dropped.
+    foresees: bool,
+    foreseen: [u64; 2],
 }
 
 fn words(bytes: &[u8]) -> [u64; 8] {
@@ -148,6 +151,8 @@ impl World {
             kept: 0,
             reclaims: false,
             reclaimer: seed.is_multiple_of(7),
+            foresees: seed.is_multiple_of(3),
+            foreseen: [0; 2],
         }
     }
 
@@ -426,6 +431,38 @@ impl World {
         self.directories[cluster].ask(0, ask, &mut self.ledger);
     }
 
+    /// The second level fetches any line ahead: nobody waits for it, no request waits because it was dropped, and no first level of this
+    /// cluster but the port's own is asked for anything.
+    fn foresee(&mut self, hart: usize) {
+        let (cluster, port) = self.place(hart);
+        let line = LINE * self.random.below(self.memory.len() as u64);
+        let what = [Fill::Data, Fill::Instructions][self.random.below(2) as usize];
+        let ask = Ask {
+            port,
+            line,
+            request: Request::Ahead(what),
+            ids: QosIds::default(),
+            account: Account::new(0),
+        };
+        let directory = &mut self.directories[cluster];
+        let before = directory.state(line);
+        assert!(directory.out.is_empty() && directory.below.is_empty());
+        match directory.fetch_ahead(0, ask, &mut self.ledger) {
+            Foreseeing::Begun => {
+                self.foreseen[0] += 1;
+                assert_eq!(before, "I", "{line:#x}");
+                let own = |(to, message): &(Port, Down)| {
+                    *to == port && matches!(message, Down::Probe { keep: false, .. })
+                };
+                assert!(directory.out.iter().all(own));
+            }
+            said => {
+                self.foreseen[1] += u64::from(said == Foreseeing::Dropped);
+                assert!(directory.out.is_empty() && directory.below.is_empty());
+            }
+        }
+    }
+
     fn step(&mut self, begin: bool) {
         let ports = self.first.len() as u64;
         let port = self.random.below(ports) as usize;
@@ -434,6 +471,7 @@ impl World {
             2..4 => self.deliver_up(port),
             4..6 => self.deliver_down(port),
             6 => self.serve_memory(),
+            _ if begin && self.foresees => self.foresee(port),
             _ if begin && self.reclaimer && !self.reclaims => self.reclaim(port),
             _ => {}
         }
@@ -454,7 +492,7 @@ type Table = BTreeMap<(&'static str, &'static str), u64>;
 /// Random worlds of so many clusters with so many accesses in all. Returns the transitions of the first levels and of the directories.
 fn run(clusters: u8, accesses: u64) -> (Table, Table) {
     let (mut first, mut directory) = (Table::new(), Table::new());
-    let (mut done, mut kept) = (0, 0);
+    let (mut done, mut kept, mut begun, mut dropped) = (0, 0, 0, 0);
     for seed in 1.. {
         let ports = [1, 2, 3, 4, 8][(seed % 5) as usize];
         let ports = if clusters > 1 { ports.min(3) } else { ports };
@@ -490,6 +528,8 @@ fn run(clusters: u8, accesses: u64) -> (Table, Table) {
         }
         done += world.loads;
         kept += world.kept;
+        begun += world.foreseen[0];
+        dropped += world.foreseen[1];
         if done >= accesses {
             break;
         }
@@ -497,6 +537,10 @@ fn run(clusters: u8, accesses: u64) -> (Table, Table) {
     assert!(
         kept > accesses / 1000,
         "{kept} conditional stores succeeded"
+    );
+    assert!(
+        begun > accesses / 1000 && dropped > accesses / 1000,
+        "{begun} lines were fetched ahead, {dropped} dropped"
     );
     (first, directory)
 }
@@ -631,6 +675,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
     (
         "I",
         &[
+            "ahead",
             "clean",
             "fetch",
             "flush",
@@ -643,6 +688,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
     (
         "I, being written",
         &[
+            "ahead",
             "clean",
             "fetch",
             "flush",
@@ -656,6 +702,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
     (
         "V",
         &[
+            "ahead",
             "clean",
             "fetch",
             "flush",
@@ -668,6 +715,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
     (
         "busy",
         &[
+            "ahead",
             "answer: clean, kept",
             "answer: gone",
             "answer: modified, gone",
@@ -687,6 +735,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
     (
         "owned",
         &[
+            "ahead",
             "clean",
             "fetch",
             "flush",
@@ -701,6 +750,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
     (
         "recalled",
         &[
+            "ahead",
             "answer: gone",
             "answer: modified, gone",
             "clean",
@@ -716,6 +766,7 @@ const DIRECTORY: &[(&str, &[&str])] = &[
     (
         "shared",
         &[
+            "ahead",
             "clean",
             "fetch",
             "flush",

@@ -5,6 +5,7 @@
 //! requests, each by port. What it deliberately does not know: what harts do, and what the network is.
 
 use super::Directory;
+use super::ahead::Ahead;
 use super::capacity::{Capacity, Operation, Outcome, Step};
 use super::directory::Fill;
 use super::flush::Flush;
@@ -113,6 +114,8 @@ pub(super) struct SecondLevel {
     pub tcms: TcmMap,
     /// The flush of the capacity controller that is under way.
     pub(super) flush: Option<Flush>,
+    /// Its prefetcher, if it has one.
+    pub(super) ahead: Option<Box<Ahead>>,
     /// How an operation of the capacity controller has ended, now.
     pub ended: Option<Outcome>,
     /// What engines and tiles have answered, to go down now: port, token, value.
@@ -156,6 +159,7 @@ impl SecondLevel {
             engines,
             tcms,
             flush: None,
+            ahead: Ahead::of(l2, cluster.harts.len()),
             ended: None,
             answers: Vec::new(),
             interrupts: Vec::new(),
@@ -233,13 +237,14 @@ impl SecondLevel {
             Arrival::Operation(from, operation) => self.perform(now, from, &operation),
             Arrival::Scan => self.scan(now, ledger),
             Arrival::Request(ask) => self.turn(now, ask, ledger),
-            Arrival::Found(ask) => self.directory.ask(now, ask, ledger),
+            Arrival::Found(ask) => self.found(now, ask, ledger),
             Arrival::Packet(packet) => self.packet(now, packet, ledger),
             Arrival::Wanted(packet) => self.want(now, &packet, ledger),
             Arrival::Passes(packet) => self.send(now, packet, fabric),
         }
         self.reclaimed(now, &mut fabric.ledger);
         self.leave(now, fabric);
+        self.tell_foreseen();
         now
     }
 
@@ -285,7 +290,7 @@ impl SecondLevel {
             panic!("a home wants nothing with {packet:?}");
         };
         let line = u64::from(packet.tag) * u64::from(self.line);
-        let question = (surrender, packet.owner, packet.account);
+        let question = (surrender, packet.owner, packet.ids, packet.account);
         self.directory.want(now, line, question, ledger);
     }
 
@@ -339,14 +344,19 @@ impl SecondLevel {
         let mut all = std::mem::take(&mut self.directory.below);
         for below in all.drain(..) {
             let owner_of = |port: Port| Owner::new(self.tile, port.into());
-            let (line, owner, transaction) = match &below {
-                Below::Read { line, port, .. } | Below::Manage { line, port, .. } => {
-                    (*line, owner_of(*port), Transaction::CacheRead)
+            let (line, owner, ids, transaction) = match &below {
+                Below::Read {
+                    line, port, ids, ..
                 }
-                Below::Write { line, port, .. } => {
-                    (*line, owner_of(*port), Transaction::CacheWrite)
+                | Below::Manage {
+                    line, port, ids, ..
+                } => (*line, owner_of(*port), *ids, Transaction::CacheRead),
+                Below::Write { line, port, ids } => {
+                    (*line, owner_of(*port), *ids, Transaction::CacheWrite)
                 }
-                Below::Surrendered { line, owner, .. } => (*line, *owner, Transaction::Probe),
+                Below::Surrendered {
+                    line, owner, ids, ..
+                } => (*line, *owner, *ids, Transaction::Probe),
             };
             let place = self.map.find(line);
             let (memory, address) =
@@ -402,6 +412,7 @@ impl SecondLevel {
             let mut packet = Packet::request(now, self.tile, memory, owner, tag, transaction, kind);
             packet.account = account.unwrap_or(packet.account);
             packet.line = data;
+            packet.ids = ids;
             self.send(now, Box::new(packet), fabric);
         }
         self.directory.below = all;

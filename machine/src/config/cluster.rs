@@ -160,6 +160,22 @@ impl PlatformConfig {
             );
             return fail(tile, &what);
         }
+        let capacity = self
+            .clusters()
+            .filter_map(|(_, cluster)| cluster.capacity.as_ref());
+        for one in capacity {
+            let mut memories = self.memories.iter();
+            let fewer = |memory: &&MemoryConfig| {
+                let bandwidth = memory.dram.bandwidth.as_ref();
+                bandwidth.is_some_and(|b| b.rcids < one.rcids || b.mcids < one.mcids)
+            };
+            if let Some(memory) = memories.find(fewer) {
+                return Err(ConfigError {
+                    platform: self.name.clone(),
+                    what: format!("memory {}: fewer identifiers than a cluster has", memory.id),
+                });
+            }
+        }
         // Chips with a cluster have no cables: a part that ends the run lets the others come as far.
         let cards = self.tiles.iter().find(|tile| tile.network_card.is_some());
         match (self.clusters().next(), cards) {

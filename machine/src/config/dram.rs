@@ -38,6 +38,17 @@ pub struct WriteQueue {
     pub low: u32,
 }
 
+/// A bandwidth controller ([`bulkhead_abi::bandwidth`]) of a memory whose controller serves in slots. A block is a slot; so is a burst.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BandwidthConfig {
+    /// Blocks of a window, that is, its length in slots: 2 to 65535.
+    pub blocks: u16,
+    /// RCIDs, numbered from 0.
+    pub rcids: u16,
+    /// MCIDs, numbered from 0.
+    pub mcids: u16,
+}
+
 /// What a controller is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ControllerConfig {

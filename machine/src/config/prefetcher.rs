@@ -1,5 +1,7 @@
 //! Prefetchers of caches.
 
+use super::TileConfig;
+
 /// What a cache fetches ahead by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrefetcherConfig {
@@ -80,5 +82,25 @@ impl PrefetcherConfig {
             }
         }
         Ok(())
+    }
+}
+
+/// Which caches of a cluster may have a prefetcher, and of which kind.
+pub(super) fn validate_cluster(tile: &TileConfig) -> Result<(), String> {
+    let cores = tile.cluster.iter().flat_map(|cluster| &cluster.cores);
+    let of_cores = cores
+        .flatten()
+        .flat_map(|core| [Some(&core.l1i), Some(&core.l1d)]);
+    let firsts = of_cores.chain([tile.l1i.as_ref(), tile.l1d.as_ref()]);
+    if firsts.flatten().any(|cache| cache.prefetcher.is_some()) {
+        return Err("first levels of a cluster have no prefetchers".into());
+    }
+    let second = tile.l2.as_ref();
+    let prefetcher = second.and_then(|cache| cache.prefetcher.as_ref());
+    match prefetcher.map(|prefetcher| &prefetcher.kind) {
+        Some(PrefetcherKind::Stride { .. }) => {
+            Err("the l2 cache of a cluster follows streams only, because its requests carry no instruction".into())
+        }
+        _ => Ok(()),
     }
 }

@@ -10,6 +10,7 @@
 //! Only bursts of the oldest read count: a drain may have closed its row, and other reads served while the row is reopened must not use up
 //! its turn.
 
+use super::bandwidth::Shares;
 use super::banks::{Banks, Cause, Command, Constraint, Part};
 pub use crate::config::dram::{ControllerConfig, Policy, Turns, WriteQueue};
 use crate::types::{Owner, Tick};
@@ -111,6 +112,8 @@ pub(super) struct Channel {
     pub(super) decisions: u64,
     /// Slots: the requesters, the most recently served one last.
     pub(super) served: Vec<Owner>,
+    /// Slots: the shares of the requesters, if a bandwidth controller limits them. Then a requester's activity is its RCID.
+    pub(super) shares: Option<Box<Shares>>,
     /// Slots: the constraint that all requests wait for between two slots.
     pub(super) hold: Constraint,
     /// No decision is made before this.
@@ -134,6 +137,7 @@ impl Channel {
             wishes: vec![Wish::default(); banks as usize],
             decisions: 0,
             served: Vec::new(),
+            shares: None,
             hold: Constraint::FREE,
             floor: 0,
             next: None,
@@ -308,12 +312,24 @@ fn choose(channel: &mut Channel, config: &ControllerConfig) -> Option<(Tick, Cho
     best.map(|((at, ..), choice)| (at, choice))
 }
 
-/// Round robin: among the requesters present when the next slot begins, the least recently served one.
+/// Round robin: among the requesters present when the next slot begins, the least recently served one. With shares, among those whose
+/// shares are equally far.
 fn choose_slot(channel: &Channel, config: &ControllerConfig) -> Option<(Tick, Choice)> {
     let active = channel.active(config);
+    let last = |requester| channel.served.iter().position(|&r| r == requester);
+    if let Some(shares) = &channel.shares {
+        let may = |s: &Segment| shares.may(s.requester.activity, s.ready.max(channel.floor));
+        let at = active.iter().map(may).min()?;
+        let ready = active.iter().enumerate().filter(|(_, s)| may(s) == at);
+        let key = |k: usize| (last(active[k].requester), k);
+        let first = ready.min_by(|(k, one), (l, other)| {
+            let shares = shares.compare(at, one.requester.activity, other.requester.activity);
+            shares.then_with(|| key(*k).cmp(&key(*l)))
+        });
+        return first.map(|(segment, _)| (at, Choice::Slot { segment }));
+    }
     let at = active.iter().map(|s| s.ready.max(channel.floor)).min()?;
     let ready = active.iter().enumerate().filter(|(_, s)| s.ready <= at);
-    let last = |requester| channel.served.iter().position(|&r| r == requester);
     let (segment, _) = ready.min_by_key(|(k, s)| (last(s.requester), *k))?;
     Some((at, Choice::Slot { segment }))
 }

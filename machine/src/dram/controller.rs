@@ -19,10 +19,13 @@
 //! From the moment at which only the policy holds it back, it waits for the owner that was chosen. If a row must be closed, both
 //! precharge and activation are charged to the owner that opened it.
 
+use super::bandwidth::{Bandwidth, Shares};
 use super::banks::{Command, Constraint, Part};
 use super::channel::{Channel, Choice, Segment, next_command, refresh};
 pub use super::channel::{ControllerConfig, Policy, Turns, WriteQueue};
 use super::{BankActivity, DramStatistics};
+use crate::config::dram::BandwidthConfig;
+use crate::hart::{QosIds, RemoteOperation};
 use crate::ledger::{Ledger, Resource};
 use crate::noc::Account;
 use crate::types::{Owner, Tick, TileId, align};
@@ -87,6 +90,8 @@ pub struct Controller<T> {
     arrived: u64,
     served: Vec<Served<T>>,
     statistics: DramStatistics,
+    /// Limits the requesters, if there is one.
+    bandwidth: Option<Box<Bandwidth>>,
 }
 
 impl<T: Copy + std::fmt::Debug> Controller<T> {
@@ -111,7 +116,55 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
             arrived: 0,
             served: Vec::new(),
             statistics: DramStatistics::default(),
+            bandwidth: None,
         }
+    }
+
+    /// From now on, a bandwidth controller limits the requesters, whose activities are RCIDs. Nothing has arrived.
+    ///
+    /// # Panics
+    /// If the policy has no slots, or refreshes leave none. The configuration is refused then.
+    pub fn limit(&mut self, config: &BandwidthConfig) {
+        assert!(self.config.policy == Policy::Slots, "shares are slots");
+        let bandwidth = Bandwidth::new(config, &self.config);
+        let window = Tick::from(config.blocks) * self.slot;
+        for channel in &mut self.channels {
+            let shares = Shares::new(window, bandwidth.limits());
+            channel.shares = Some(Box::new(shares));
+        }
+        self.bandwidth = Some(Box::new(bandwidth));
+    }
+
+    /// A request passes the bandwidth controller, if there is one.
+    pub fn passes(&mut self, ids: QosIds, bytes: u32, write: bool) {
+        if let Some(bandwidth) = &mut self.bandwidth {
+            bandwidth.count(ids, bytes, write);
+        }
+    }
+
+    /// A hart accesses a register of the bandwidth controller at `now`. Returns what a load reads, and 0 for a store.
+    ///
+    /// # Panics
+    /// If there is no such controller.
+    pub fn register(&mut self, now: Tick, at: (u64, u8), operation: RemoteOperation) -> u64 {
+        let bandwidth = self.bandwidth.as_mut();
+        let bandwidth = bandwidth.expect("only memories with such a controller have its page");
+        let (value, changed) = bandwidth.access(at, operation);
+        if let Some(rcid) = changed {
+            let limit = bandwidth.limits()[usize::from(rcid)];
+            for index in 0..self.channels.len() {
+                let channel = &mut self.channels[index];
+                if let Some(shares) = &mut channel.shares {
+                    shares.set(rcid, limit);
+                }
+                // What was to be next may have no slot any more.
+                if channel.next.is_some() {
+                    channel.floor = channel.floor.max(align(now, self.config.timing.cycle));
+                    self.look(index, now);
+                }
+            }
+        }
+        value
     }
 
     /// Statistics so far.
@@ -329,6 +382,15 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
             if w.oldest != segment.index {
                 continue;
             }
+            if let Some(shares) = &channel.shares {
+                // Until then it has used up what it may.
+                let from = w.account.accounted();
+                let free = shares.may(segment.requester.activity, from).min(at);
+                let (own, limit) = (w.owner, Resource::Bandwidth(self.tile));
+                // What is still in the front end waits for nothing.
+                let waited = free.max(from) - from;
+                ledger.wait(&mut w.account, own, own, limit, waited);
+            }
             let from = w.account.accounted();
             let held = w.blocked.until.min(at);
             if held > from {
@@ -380,6 +442,9 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 let requester = chosen.requester;
                 channel.served.retain(|&r| r != requester);
                 channel.served.push(requester);
+                if let Some(shares) = &mut channel.shares {
+                    shares.serve(requester.activity, at);
+                }
                 let (bank, row, write) = (chosen.bank, chosen.row, chosen.write);
                 let open = Command::Activate { bank, row };
                 channel.banks.issue(at, open, chosen.cause());
@@ -544,4 +609,4 @@ fn continue_after<T>(
 
 #[cfg(test)]
 #[path = "controller_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -10,7 +10,7 @@ const B: Owner = Owner::new(1, 0);
 const C: Owner = Owner::new(2, 0);
 
 /// DDR3-1600 with one tick per cycle, eight banks with interleaved rows of 8 KiB, and a front end of 10 cycles.
-fn config(policy: Policy) -> ControllerConfig {
+pub fn config(policy: Policy) -> ControllerConfig {
     ControllerConfig {
         timing: ddr3(),
         map: AddressMap {

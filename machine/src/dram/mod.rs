@@ -10,6 +10,7 @@
 //! follow the previous one of its bank after the latter's burst. Constraints between banks (tRRD, tFAW), tRAS and bus turn-around
 //! are not modelled.
 
+pub mod bandwidth;
 pub mod banks;
 mod channel;
 pub mod controller;
@@ -378,6 +379,7 @@ mod tests {
             refresh: 100,
             frontend: 10,
             controller: None,
+            bandwidth: None,
         }
     }
 

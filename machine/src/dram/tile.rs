@@ -6,6 +6,7 @@
 use super::controller::{Controller, Request, Turns};
 use super::{BankActivity, Dram, DramStatistics};
 use crate::config::DramConfig;
+use crate::hart::{QosIds, RemoteOperation};
 use crate::ledger::Ledger;
 use crate::noc::{Account, Packet, PacketKind};
 use crate::types::{Owner, Tick, TileId};
@@ -20,6 +21,8 @@ pub struct Queue {
     controller: Controller<u64>,
     /// The tiles whose harts have turns of their own.
     clusters: Vec<TileId>,
+    /// A bandwidth controller limits requesters, by their RCIDs.
+    limited: bool,
     /// The packets and their answers, by number.
     answers: FxHashMap<u64, (Box<Packet>, PacketKind)>,
     pushed: u64,
@@ -40,7 +43,14 @@ impl MemoryController {
         match config.controller {
             None => Self::Arrival(Box::new(Dram::new(config, tile))),
             Some(controller) => Self::Queue(Box::new(Queue {
-                controller: Controller::new(controller, tile),
+                controller: {
+                    let mut queue = Controller::new(controller, tile);
+                    if let Some(bandwidth) = &config.bandwidth {
+                        queue.limit(bandwidth);
+                    }
+                    queue
+                },
+                limited: config.bandwidth.is_some(),
                 clusters: match controller.turns {
                     Turns::Tile => Vec::new(),
                     Turns::Hart => clusters.to_vec(),
@@ -76,7 +86,7 @@ impl MemoryController {
         address: u64,
         bytes: u32,
         write: bool,
-        owner: Owner,
+        (owner, ids): (Owner, QosIds),
         account: &mut Account,
         ledger: &mut Ledger,
         observe: Option<&mut dyn FnMut(BankActivity)>,
@@ -90,9 +100,11 @@ impl MemoryController {
                 queue.pushed += 1;
                 // Elsewhere, an owner's activity is not a part of the hardware, and software chooses how many there are.
                 let requester = match queue.clusters.contains(&owner.tile) {
+                    _ if queue.limited => Owner::new(0, ids.rcid),
                     true => owner,
                     false => Owner::new(owner.tile, 0),
                 };
+                queue.controller.passes(ids, bytes, write);
                 let request = Request {
                     token: queue.pushed,
                     address,
@@ -104,6 +116,17 @@ impl MemoryController {
                 queue.controller.push(now, request, *account);
                 None
             }
+        }
+    }
+
+    /// A hart accesses a register of the bandwidth controller. Returns what a load reads, and 0 for a store.
+    ///
+    /// # Panics
+    /// If there is no such controller, which is an error in the machine.
+    pub fn register(&mut self, now: Tick, at: (u64, u8), operation: RemoteOperation) -> u64 {
+        match self {
+            Self::Queue(queue) => queue.controller.register(now, at, operation),
+            Self::Arrival(dram) => panic!("no bandwidth controller is here: {dram:?}"),
         }
     }
 

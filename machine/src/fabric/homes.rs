@@ -58,7 +58,8 @@ impl Fabric {
         let mut account = packet.account;
         let books = (&mut account, ledger);
         let observer = &mut self.observer;
-        let done = access_chips(memory, now, access, packet.owner, books, observer);
+        let owner = (packet.owner, packet.ids);
+        let done = access_chips(memory, now, access, owner, books, observer);
         self.answer(index, done, packet, account, kind);
     }
 
@@ -72,10 +73,12 @@ impl Fabric {
                     tag,
                     surrender,
                     owner,
+                    ids,
                 } => {
                     let kind = PacketKind::Wanted { surrender };
                     let probe = Transaction::Probe;
-                    let packet = Packet::request(now, id, cluster, owner, tag, probe, kind);
+                    let mut packet = Packet::request(now, id, cluster, owner, tag, probe, kind);
+                    packet.ids = ids;
                     let position = self.network.position(cluster);
                     self.busy[position.expect("a cluster of this chip")] += 1;
                     let sent = self.network.inject(now, packet);
@@ -130,7 +133,8 @@ impl Fabric {
         // The line goes on at once, and to the chips beside that. The hart that wanted it pays, as for lines that its fills drive out.
         let (id, owner, tag) = (self.memories[index].id, request.owner, request.tag);
         let stored = PacketKind::Stored;
-        let packet = Packet::request(now, id, id, owner, tag, Transaction::CacheWrite, stored);
+        let mut packet = Packet::request(now, id, id, owner, tag, Transaction::CacheWrite, stored);
+        packet.ids = request.ids;
         self.access(now, index, write, Box::new(packet), PacketKind::Stored);
         self.served(index, now, request, account, kind);
     }

@@ -131,6 +131,10 @@ pub struct CacheEvents {
     pub data_prefetches: u64,
     /// Lines that the second level fetched ahead.
     pub second_prefetches: u64,
+    /// Those among them that a request has used.
+    pub second_prefetches_used: u64,
+    /// Those among these that had not come when the first request wanted them.
+    pub second_prefetches_late: u64,
 }
 
 /// The location of a byte of a line, which only the bus interprets. The bytes of a line have consecutive places.

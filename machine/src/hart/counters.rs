@@ -120,6 +120,8 @@ fn selected(event: Event, hart: &HartStatistics, caches: &CacheEvents, cycle: Ti
         Event::Sleep => hart.slept / cycle,
         Event::DataPrefetch => caches.data_prefetches,
         Event::SecondPrefetch => caches.second_prefetches,
+        Event::SecondPrefetchUsed => caches.second_prefetches_used,
+        Event::SecondPrefetchLate => caches.second_prefetches_late,
     }
 }
 

@@ -83,6 +83,9 @@ fn says_what_is_wrong() {
     insta::assert_snapshot!(error(&elf(2, 1, 2, 62, 0, &[])), @"a.elf: built for x86-64; the machine's harts are RISC-V (e_machine 243)");
     insta::assert_snapshot!(error(&elf(2, 1, 1, 243, 0, &[])), @"a.elf: an object file, not an executable; link it with a start address in the platform's memory");
     insta::assert_snapshot!(error(&elf(2, 1, 3, 243, 0, &[(3, 0x1000, 0, 0, 13, 13)])), @"a.elf: needs the interpreter /lib/ld.so.1; link it statically (no dynamic libraries)");
+    let mut clears = elf(2, 1, 3, 243, 0, &[(3, 0x1000, 0, 0, 13, 13)]);
+    clears[0x1000..0x1004].copy_from_slice(b"\x1b[2J");
+    insta::assert_snapshot!(error(&clears), @"a.elf: needs the interpreter ?[2J/ld.so.1; link it statically (no dynamic libraries)");
     insta::assert_snapshot!(error(&program(&[])), @"a.elf: nothing to load: no PT_LOAD segment with contents");
     insta::assert_snapshot!(error(&program(&[(1, 0x1000, 0x9000_0000, 0x9000_0000, 16, 16)])), @"a.elf: the entry point 0x80000000 lies in no loaded segment");
     insta::assert_snapshot!(error(&program(&[(1, 0x8000, 0x8000_0000, 0x8000_0000, 16, 16)])), @"a.elf: damaged ELF file: a segment lies outside the file");
@@ -133,9 +136,11 @@ fn names_assembly() {
     let mut file = Object::new(BinaryFormat::Elf, Architecture::Riscv64, Endianness::Little);
     let text = file.section_id(object::write::StandardSection::Text);
     file.append_section_data(text, &[0x13; 32], 4);
+    let hostile = "\u{1b}[2J\nkernel: panicked at\u{9b}\u{202e}x";
     let places = [
         ("copy", 4, SymbolScope::Linkage),
         (".Ltmp0", 8, SymbolScope::Compilation),
+        (hostile, 24, SymbolScope::Linkage),
     ];
     for (name, value, scope) in places {
         file.add_symbol(Symbol {
@@ -147,7 +152,7 @@ fn names_assembly() {
             weak: false,
             section: SymbolSection::Section(text),
             flags: SymbolFlags::Elf {
-                st_info: u8::from(value == 4) << 4,
+                st_info: u8::from(value != 8) << 4,
                 st_other: 0,
             },
         });
@@ -155,6 +160,11 @@ fn names_assembly() {
     let resolver = Resolver::new(&file.write().expect("an object"));
     assert_eq!(resolver.resolve(16).to_string(), "copy+0xc");
     assert_eq!(resolver.resolve(2).to_string(), "unknown function");
+    // No name begins a line that looks like another program's, or does anything to a terminal.
+    assert_eq!(
+        resolver.resolve(24).to_string(),
+        "?[2J?kernel: panicked at??x"
+    );
 }
 
 #[test]

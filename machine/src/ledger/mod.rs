@@ -44,6 +44,8 @@ pub enum Resource {
     DramActivates(TileId),
     /// The DRAM was refreshing; the culprit is the victim, because no other owner caused it.
     Refresh(TileId),
+    /// The requester had used up its share of the memory's bandwidth; the culprit is the victim.
+    Bandwidth(TileId),
     /// The token bucket was empty; the culprit is the victim.
     Bucket,
     /// Another activity of the tile had evicted the line from a cache: the cost of the miss.
@@ -118,6 +120,7 @@ impl fmt::Display for Resource {
             Resource::DramQueue(memory) => write!(f, "memory {memory} queue"),
             Resource::DramActivates(memory) => write!(f, "memory {memory} activations"),
             Resource::Refresh(memory) => write!(f, "memory {memory} refresh"),
+            Resource::Bandwidth(memory) => write!(f, "bandwidth of memory {memory}"),
             Resource::Bucket => f.write_str("token bucket"),
             Resource::CacheSet(level) => write!(f, "{level} eviction"),
             Resource::Mshr(level) => write!(f, "{level} miss registers"),

@@ -4,7 +4,7 @@
 //! transaction to the end of its last response, so that the ledger can be checked against the request itself.
 
 use crate::config::MemoryMap;
-use crate::hart::{Management, RemoteOperation};
+use crate::hart::{Management, QosIds, RemoteOperation};
 pub use crate::ledger::{Account, Transaction};
 use crate::types::{Line, Owner, Tick, TileId};
 use bulkhead_abi::message::Header;
@@ -249,6 +249,8 @@ pub struct Packet {
     pub kind: PacketKind,
     /// The bytes of a cache line.
     pub line: Option<Line>,
+    /// The identifiers of the hart's request (Ssqosid); 0 elsewhere.
+    pub ids: QosIds,
     /// The activity that asked the kernel for the request that this carries, for the ledger alone.
     pub asker: Option<Owner>,
     /// The account of the transaction's time. A component that delays a packet outside the network (a DTU's latency) adds to it.
@@ -274,6 +276,7 @@ impl Packet {
             transaction,
             kind,
             line: None,
+            ids: QosIds::default(),
             asker: None,
             account: Account::new(now),
         }
@@ -295,6 +298,7 @@ impl Packet {
             transaction: self.transaction,
             kind,
             line: None,
+            ids: self.ids,
             asker: None,
             account: self.account,
         }

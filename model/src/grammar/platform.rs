@@ -386,6 +386,13 @@ pub const ELEMENTS: &[ElementRule] = &[
                  written back takes a turn of the hart whose fill or cache management sends it.",
             ),
             default(
+                "bandwidth-blocks",
+                Integer { min: 0, max: 65535 },
+                "0",
+                "`slots`: the memory has a bandwidth controller (CBQRI) that serves RCIDs by their shares, in windows of this many slots; 0: it has \
+                 none. Some cluster has a <capacity>, whose programmer reaches the registers.",
+            ),
+            default(
                 "cap",
                 Integer { min: 1, max: 1024 },
                 "4",

@@ -114,6 +114,14 @@ fn cache(node: &Node, errors: &mut Vec<Diagnostic>) {
     }
 }
 
+/// Where a tile has a cache.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Instructions,
+    Data,
+    Second,
+}
+
 /// Sizes and counts of a prefetcher of a cache with lines of this many bytes.
 fn prefetcher(node: &Node, cache: &str, line: u64, errors: &mut Vec<Diagnostic>) {
     let mut wrong = |attribute: &str, cause: String, help: &str| {
@@ -313,31 +321,45 @@ fn lines(platform: &Platform, tile: &Tile, root: &Node, errors: &mut Vec<Diagnos
             ));
         }
     }
-    let own = [(&tile.l1i, true), (&tile.l1d, false), (&tile.l2, false)];
+    let own = [
+        (&tile.l1i, Level::Instructions),
+        (&tile.l1d, Level::Data),
+        (&tile.l2, Level::Second),
+    ];
     let own = own
         .into_iter()
-        .filter_map(|(cache, instructions)| Some((cache.as_ref()?, instructions)));
+        .filter_map(|(cache, level)| Some((cache.as_ref()?, level)));
     let cores = tile.cluster.iter().flat_map(|cluster| &cluster.cores);
-    let of_cores = cores.flat_map(|core| [(&core.l1i, true), (&core.l1d, false)]);
+    let of_cores =
+        cores.flat_map(|core| [(&core.l1i, Level::Instructions), (&core.l1d, Level::Data)]);
     let mut told = BTreeSet::new();
-    for (cache, instructions) in own.chain(of_cores) {
+    for (cache, level) in own.chain(of_cores) {
         // Several harts may have caches of one kind.
-        if !told.insert((&cache.name, instructions)) {
+        if !told.insert((&cache.name, level)) {
             continue;
         }
-        let prefetcher = cache.prefetcher.as_ref();
-        if prefetcher.is_none_or(|prefetcher| prefetcher.kind == PrefetcherKind::Off) {
-            continue;
-        }
-        let cause = match (instructions, &tile.cluster) {
-            (true, _) => "is a tile's `l1i`, and instruction caches do not fetch ahead",
-            (_, Some(_)) => "is in a cluster, whose caches do not fetch ahead",
+        let kind = cache.prefetcher.as_ref().map(|prefetcher| prefetcher.kind);
+        let cause = match (level, kind, &tile.cluster) {
+            (_, None | Some(PrefetcherKind::Off), _) => continue,
+            (Level::Instructions, ..) => {
+                "is a tile's `l1i`, and instruction caches do not fetch ahead"
+            }
+            (Level::Data, _, Some(_)) => {
+                "is a first level in a cluster, and these do not fetch ahead"
+            }
+            (Level::Second, Some(PrefetcherKind::Stride), Some(_)) => {
+                "is a second level in a cluster, whose requests carry no instruction, so it follows streams only"
+            }
             _ => continue,
+        };
+        let help = match level {
+            Level::Second => "write kind=\"stream\", or kind=\"off\"",
+            _ => "write a cache without <prefetcher> for it, or kind=\"off\"",
         };
         errors.push(Diagnostic::new(
             Problem::Inconsistent(format!("cache `{}` {cause}", cache.name)),
             &place("cache", &cache.name, "name"),
-            "write a cache without <prefetcher> for it, or kind=\"off\"",
+            help,
         ));
     }
     if line > platform.network.chunk {
@@ -495,6 +517,26 @@ fn controller(root: &Node, dram: &Node, node: &Node, errors: &mut Vec<Diagnostic
         } else if clusters.next().is_none() {
             let cause = "turns by hart are for the harts of a cluster, and no tile has one".into();
             let help = "remove turns, or add a <cluster>".into();
+            refuse(node, "turns", cause, help);
+        }
+    }
+    if node.integer("bandwidth-blocks") > 0 {
+        let mut clusters = root.all("cluster");
+        if node.text("policy") != "slots" {
+            let cause =
+                "a bandwidth controller gives slots to shares, and only policy `slots` has slots"
+                    .into();
+            let help = "remove bandwidth-blocks, or write policy=\"slots\"".into();
+            refuse(node, "bandwidth-blocks", cause, help);
+        } else if !clusters.any(|cluster| cluster.child("capacity").is_some()) {
+            let cause = "a bandwidth controller serves RCIDs, and no <cluster> has a <capacity>, so no hart has any".into();
+            let help = "remove bandwidth-blocks, or add a <capacity>".into();
+            refuse(node, "bandwidth-blocks", cause, help);
+        }
+        if node.text("turns") == "hart" {
+            let cause =
+                "a bandwidth controller serves RCIDs, so neither tiles nor harts have turns".into();
+            let help = "remove turns, or bandwidth-blocks".into();
             refuse(node, "turns", cause, help);
         }
     }

@@ -444,6 +444,9 @@ pub struct Controller {
     /// Who has a turn under [`MemoryPolicy::Slots`].
     #[serde(skip_serializing_if = "Turns::is_default")]
     pub turns: Turns,
+    /// Slots of a window of the bandwidth controller; `None`: there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth_blocks: Option<u32>,
     /// Accesses that the policy sees.
     pub queue: u32,
     /// A row is closed as soon as nothing in the queue wants it.

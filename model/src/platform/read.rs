@@ -729,6 +729,10 @@ fn controller(node: &Node) -> Controller {
             "hart" => Turns::Hart,
             _ => Turns::Tile,
         },
+        bandwidth_blocks: match number("bandwidth-blocks") {
+            0 => None,
+            blocks => Some(blocks),
+        },
         queue: number("queue"),
         closed_page: node.text("page") == "closed",
         write_queue: (size > 0).then(|| WriteQueue {

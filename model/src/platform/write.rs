@@ -373,6 +373,7 @@ fn write_controller(writer: &mut Writer, platform: &Platform, dram: &str, part: 
         .attribute("policy", policy)
         .optional("cap", cap)
         .optional("turns", (part.turns == Turns::Hart).then_some("hart"))
+        .optional("bandwidth-blocks", part.bandwidth_blocks)
         .attribute("queue", part.queue)
         .attribute("page", if part.closed_page { "closed" } else { "open" })
         .optional("write-queue", queue.map(|queue| queue.size))

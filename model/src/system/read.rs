@@ -424,7 +424,7 @@ impl<'a> Reader<'a, '_> {
                 let help = suggestion(&name, &known, "program");
                 let kind = "program";
                 (Problem::Unknown { kind, name }, help)
-            } else if let Some((what, help)) = programs.refusal(&name) {
+            } else if let Some((what, help)) = programs.application_refusal(&name) {
                 (Problem::Inconsistent(what), help)
             } else {
                 continue;

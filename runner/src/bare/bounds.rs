@@ -18,7 +18,7 @@ use bulkhead_machine::machine::Outcome;
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
-use bulkhead_model::platform::{Cluster, PipelineModel, Tile};
+use bulkhead_model::platform::{Cluster, PipelineModel, PrefetcherKind, Tile};
 use bulkhead_model::system::Flow;
 use bulkhead_model::system::bare::Placed;
 use bulkhead_report::format::span;
@@ -74,6 +74,26 @@ fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
         return Err(format!(
             "hart {hart} works out of order, so a longer wait may cost more than its length; with a pipeline of the model `inorder` it would \
              be judged"
+        ));
+    }
+    let ahead = tile.l2.as_ref().and_then(|l2| l2.prefetcher.as_ref());
+    if ahead.is_some_and(|prefetcher| prefetcher.kind != PrefetcherKind::Off) {
+        return Err(format!(
+            "the second level of tile {} fetches lines ahead, so each request may bring more of them, and these are not counted; with \
+             <prefetcher kind=\"off\"> it would be judged",
+            tile.id
+        ));
+    }
+    let mut memories = system.platform.memories.iter();
+    let limited = |dram: &bulkhead_model::platform::Dram| {
+        let controller = dram.controller.as_ref();
+        controller.is_some_and(|one| one.bandwidth_blocks.is_some())
+    };
+    if let Some(memory) = memories.find(|memory| limited(&memory.dram)) {
+        return Err(format!(
+            "memory {} serves in shares that programs change, and waits for a share are not counted; without `bandwidth-blocks` it would be \
+             judged",
+            memory.id
         ));
     }
     let ways = fills(cluster, tile, hart);
@@ -340,6 +360,8 @@ fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
             time: worst,
             requests: most.requests,
             reads: most.reads,
+            // As many may be under way at the begin, and at the end, and as many were added above.
+            outside: 3 * left,
             writes: most.writes,
             reservations: reservations.map_or(0, |(_, count)| *count),
         },
@@ -579,6 +601,47 @@ mod tests {
         ];
         assert_eq!(plan(&chosen, true).len(), 1, "two variants share the run");
         assert!(plan(&[("alone".to_owned(), alone)], true).is_empty());
+    }
+
+    /// Switched off, a prefetcher is none.
+    #[test]
+    fn a_second_level_that_fetches_ahead_is_not_judged() {
+        let mut system = system(
+            "imx6",
+            "harts='0' ways='0-3'",
+            "harts='1' ways='4-15'",
+            TO_ITSELF,
+        );
+        let other = bulkhead_model::load_platform("tx2", &LoadOptions::default()).expect("there");
+        let mut prefetchers = other
+            .caches
+            .iter()
+            .filter_map(|cache| cache.prefetcher.clone());
+        let mut prefetcher = prefetchers.next().expect("the core has one");
+        for (kind, ahead) in [(PrefetcherKind::Off, false), (PrefetcherKind::Stream, true)] {
+            prefetcher.kind = kind;
+            let l2 = system.platform.tiles[0]
+                .l2
+                .as_mut()
+                .expect("a second level");
+            l2.prefetcher = Some(prefetcher.clone());
+            match judged(&system, &system.flows[0]) {
+                Ok(_) => assert!(!ahead),
+                Err(why) => {
+                    assert!(ahead && why.starts_with("the second level of tile 0 fetches lines"));
+                    assert!(why.contains("would be judged"), "{why}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_memory_with_shares_is_not_judged() {
+        let ways = ("harts='1' ways='0-3'", "harts='2' ways='4-7'");
+        let system = system("virt-shares", ways.0, ways.1, TO_ITSELF);
+        let why = judged(&system, &system.flows[0]).expect_err("not judged");
+        assert!(why.starts_with("memory 1 serves in shares"), "{why}");
+        assert!(why.contains("would be judged"), "{why}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub const RIVAL: &str = "memory/bursts";
 pub struct Burst {
     /// Loads of lines of the second level.
     pub hits: u64,
-    /// Lines that are stored to and written back.
+    /// Lines that are written back; they are stored to before the burst.
     pub cleans: u64,
     /// Stores to lines in memory.
     pub stores: u64,
@@ -68,14 +68,15 @@ impl Burst {
 pub fn library() -> [(&'static str, Burst); 4] {
     let none = Burst::default();
     [
-        ("hits of a shared cache", Burst { hits: 4, ..none }),
+        ("hits of a shared cache", Burst { hits: 256, ..none }),
         ("misses", Burst { misses: 4, ..none }),
         ("stores", Burst { stores: 4, ..none }),
         ("lines written back", Burst { cleans: 4, ..none }),
     ]
 }
 
-/// Random ones, of number `number` with this seed: mostly with one period; or the given ones with one of them changed.
+/// Random ones, of number `number` with this seed; or the given ones with one of them changed. Half of the random ones do the same at the same
+/// moments, with any period: a victim that makes the same accesses again and again comes behind all of them, each time, if its own period is near.
 pub fn drawn(count: usize, (number, seed): (u32, u64), varied: Option<&[Burst]>) -> Vec<Burst> {
     let periods = [0, 150, 250, 350, 450, 550, 700, 1000];
     let mut random = Random::new(seed.wrapping_mul(1 << 32) + u64::from(number));
@@ -87,6 +88,10 @@ pub fn drawn(count: usize, (number, seed): (u32, u64), varied: Option<&[Burst]>)
             let at = random.below(all.len() as u64) as usize;
             all[at] = Burst::random(random, all[at].period);
             all
+        }
+        _ if random.below(2) == 0 => {
+            let period = 40 + random.below(960);
+            vec![Burst::random(random, period); count]
         }
         _ => (0..count).map(|_| Burst::random(random, period)).collect(),
     }

@@ -4,7 +4,7 @@
 //! end. A span belongs to one application. What it deliberately does not know: which application is on which tile, or what a deadline is.
 
 use bulkhead_report::result::Sample;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A marker that was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +44,10 @@ pub fn pair(
     ends: impl IntoIterator<Item = MarkerEvent>,
     settled: u64,
 ) -> Pairs {
-    // Numbers may recur, so each has a queue.
-    let mut open: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    // Numbers may recur, as often as a program likes, so each has a queue.
+    let mut open: BTreeMap<u64, VecDeque<u64>> = BTreeMap::new();
     for begin in begins {
-        open.entry(begin.value).or_default().push(begin.at);
+        open.entry(begin.value).or_default().push_back(begin.at);
     }
     let begun: BTreeMap<u64, u64> = open
         .iter()
@@ -58,9 +58,9 @@ pub fn pair(
     for end in ends {
         *ended.entry(end.value).or_default() += 1;
         let queue = open.entry(end.value).or_default();
-        match queue.first() {
-            Some(&begin) if begin <= end.at => {
-                queue.remove(0);
+        match queue.front().copied() {
+            Some(begin) if begin <= end.at => {
+                queue.pop_front();
                 pairs.samples.push(Sample {
                     number: end.value,
                     begin,
@@ -123,6 +123,18 @@ mod tests {
         );
         let got: Vec<_> = pairs.samples.iter().map(|s| s.latency).collect();
         assert_eq!(got, [5, 6]);
+    }
+
+    /// A program may begin all spans that a tile has room for before it ends the first one. Before the fix, two million with one number
+    /// took minutes.
+    #[test]
+    fn one_number_for_everything_takes_no_longer_than_others() {
+        const COUNT: u64 = 1 << 20;
+        let begins = (0..COUNT).map(|at| event(at, 1));
+        let ends = (0..COUNT).map(|at| event(COUNT + at, 1));
+        let pairs = pair(begins, ends, 0);
+        assert_eq!(pairs.samples.len() as u64, COUNT);
+        assert!(pairs.samples.iter().all(|sample| sample.latency == COUNT));
     }
 
     #[test]

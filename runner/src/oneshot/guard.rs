@@ -64,7 +64,7 @@ fn of_core(system: &System, one_shot: &OneShot, core: u16) -> Vec<GuardRule> {
             });
         };
         rule(record + LOCK, record + STATE, true, true);
-        rule(record + STATE, record + HOLDER, true, false);
+        rule(record + STATE, record + STATE + 8, true, false);
         rule(record + HOLDER, record + HOLDER + 4, true, true);
         rule(begin, end, false, true);
         if one_shot.tasks.channels[channel].notify {

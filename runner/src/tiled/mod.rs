@@ -24,6 +24,7 @@ pub mod unfinished;
 
 use crate::error::Error;
 use crate::image::BootImage;
+use crate::loadable;
 use crate::measure::{Lives, MarkerEvent};
 use crate::modules::boot_name;
 use crate::names::{Names, Naming};
@@ -75,7 +76,12 @@ impl Paradigm for Tiled {
         let mut modules: Vec<Program> = Vec::new();
         for name in self.programs(system).into_iter().skip(1) {
             if !modules.iter().any(|module| module.name == name) {
-                modules.push(find(name)?.clone());
+                let program = find(name)?;
+                // TileMux is the kernel's, which loads it as it is.
+                if name != TILEMUX {
+                    loadable::check(name, &program.elf)?;
+                }
+                modules.push(program.clone());
             }
         }
         for module in &system.modules {

@@ -38,22 +38,10 @@ const MEANINGS: [(&str, &str); 9] = [
     ),
 ];
 
-/// Names of errors (`ImageError` of the loader) with which a manager refuses a program, and what is missing in the program.
-const OF_PROGRAMS: [(&str, &str); 2] = [
-    (
-        "BadEntry",
-        "the program has no entry; in Rust, `bulkhead_lib::main!(main)` names its main function",
-    ),
-    (
-        "BadSegment",
-        "the program is not linked as an application; in Rust, build.rs passes `-Tbulkhead-app.x` to the linker, as that of `bulkhead new` does",
-    ),
-];
-
 /// What the error means that an application named in a text.
 pub fn meaning(system: &System, application: &str, text: &str) -> Option<String> {
     let words = || text.split(|c: char| !c.is_ascii_alphanumeric());
-    let mut all = MEANINGS.iter().chain(&OF_PROGRAMS);
+    let mut all = MEANINGS.iter();
     let (name, about) = all.find(|(name, _)| words().any(|word| word == *name))?;
     let mut said = format!("; {name}: {about}");
     if *name == "BadSize" {
@@ -98,8 +86,6 @@ mod tests {
         );
         assert!(said.ends_with("; `out` carries 224 bytes"), "{said}");
         assert_eq!(meaning(&system, "a", "a BadSizeOfMine"), None);
-        let entry = meaning(&system, "root", "program of `one`: BadEntry");
-        assert!(entry.is_some_and(|said| said.starts_with("; BadEntry: the program has no entry")));
         // The place of a panic is what follows the last ` at `.
         for (name, about) in MEANINGS {
             assert!(!about.contains(" at "), "{name}");

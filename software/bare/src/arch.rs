@@ -179,6 +179,33 @@ impl Memory {
         self.word(offset).load(Ordering::Relaxed)
     }
 
+    /// Reads 1 to 4 words for nothing, the first one at an offset and each `step` bytes behind the one before it. Their lines come, and no later instruction
+    /// waits for them.
+    #[inline(always)]
+    pub fn touch(&self, offset: u64, step: u64, count: u64) {
+        let at = core::ptr::from_ref(self.word(offset));
+        self.word(offset + 3 * step);
+        // SAFETY: the words can be read, and their values go nowhere.
+        unsafe {
+            match count {
+                1 => asm!("ld zero, 0({0})", in(reg) at, options(nostack, readonly)),
+                2 => asm!(
+                    "ld zero, 0({0})", "add {0}, {0}, {1}", "ld zero, 0({0})",
+                    inout(reg) at => _, in(reg) step, options(nostack, readonly)
+                ),
+                3 => asm!(
+                    "ld zero, 0({0})", "add {0}, {0}, {1}", "ld zero, 0({0})", "add {0}, {0}, {1}", "ld zero, 0({0})",
+                    inout(reg) at => _, in(reg) step, options(nostack, readonly)
+                ),
+                _ => asm!(
+                    "ld zero, 0({0})", "add {0}, {0}, {1}", "ld zero, 0({0})", "add {0}, {0}, {1}", "ld zero, 0({0})",
+                    "add {0}, {0}, {1}", "ld zero, 0({0})",
+                    inout(reg) at => _, in(reg) step, options(nostack, readonly)
+                ),
+            }
+        }
+    }
+
     /// Writes the word at an offset.
     pub fn set(&self, offset: u64, value: u64) {
         self.word(offset).store(value, Ordering::Relaxed);

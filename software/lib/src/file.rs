@@ -159,23 +159,28 @@ impl Mount {
     /// # Panics
     /// If the description does not give the gate.
     pub fn connect(name: &str) -> Result<Self> {
-        Self::connect_within(name, PATIENCE)
+        Ok(Self::over(name, Session::open(name, 0, PATIENCE)?))
     }
 
-    /// Like [`connect`](Self::connect), but waits for a service that is still starting for at most this many nanoseconds.
+    /// Like [`connect`](Self::connect), but waits for nothing: while the service is still starting, there is none.
     ///
     /// # Errors
     /// As for [`connect`](Self::connect).
     ///
     /// # Panics
     /// If the description does not give the gate.
-    pub fn connect_within(name: &str, patience: u64) -> Result<Self> {
-        Ok(Self {
+    pub fn attempt(name: &str) -> Result<Option<Self>> {
+        let session = Session::attempt(name, 0)?;
+        Ok(session.map(|session| Self::over(name, session)))
+    }
+
+    fn over(name: &str, session: Session) -> Self {
+        Self {
             client: Client::new(SendGate::named(name)),
-            session: Session::open(name, 0, patience)?,
+            session,
             direct: true,
             places: Vec::new(),
-        })
+        }
     }
 
     /// Like [`connect`](Self::connect), but bytes of files travel in messages.

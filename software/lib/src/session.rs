@@ -54,15 +54,24 @@ pub fn kernel_memory() -> Result<u64> {
     Ok(left)
 }
 
-/// A free selector; selectors are not used again.
+/// The next free selector.
+static NEXT: AtomicU16 = AtomicU16::new(SEL_FREE);
+
+/// A free selector. Selectors are not used again, except the last one if it was given back.
 pub fn selector() -> Result<u16> {
-    static NEXT: AtomicU16 = AtomicU16::new(SEL_FREE);
     let next = NEXT.load(Ordering::Relaxed);
     if next >= SEL_SESSIONS {
         return Err(Status::TooMany);
     }
     NEXT.store(next + 1, Ordering::Relaxed);
     Ok(next)
+}
+
+/// Nothing is at a selector: it is free again if it was the last one.
+fn give_back(selector: u16) {
+    if NEXT.load(Ordering::Relaxed) == selector + 1 {
+        NEXT.store(selector, Ordering::Relaxed);
+    }
 }
 
 /// The capability for the memory behind a memory gate. Managers give it only to applications that receive messages.
@@ -99,32 +108,42 @@ impl Session {
     /// [`Status::NotFound`] if there is no such gate, [`Status::Closed`] if there is no service (at once if there will be none), or
     /// the server's error.
     pub fn open(gate: &str, argument: u64, patience: u64) -> Result<Self> {
+        let end = time::now() + patience;
+        loop {
+            match Self::attempt(gate, argument)? {
+                Some(session) => return Ok(session),
+                None if time::now() < end => time::sleep_until(time::now() + 20_000),
+                None => return Err(Status::Closed),
+            }
+        }
+    }
+
+    /// Opens a session, unless the service is still starting; then there is none, and another attempt may succeed.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn attempt(gate: &str, argument: u64) -> Result<Option<Self>> {
         let entry = argument::gate(gate, GateKind::Send).ok_or(Status::NotFound)?;
         let service = u16::try_from(entry.rights).map_err(|_| Status::NotFound)?;
         if service == 0 {
             return Err(Status::NotFound);
         }
         let target = selector()?;
-        let end = time::now() + patience;
-        loop {
-            let request = Syscall::OpenSession {
-                service,
-                target,
-                argument,
-            };
-            match syscall::ask(&request) {
-                Ok(_) => return Ok(Self { selector: target }),
-                // The service has not been offered yet, or its server has just ended and its remains are being removed.
-                Err((
-                    SyscallError::NoCapability | SyscallError::Gone | SyscallError::Revoked,
-                    _,
-                )) if time::now() < end => {
-                    time::sleep_until(time::now() + 20_000);
-                }
-                // The capability is not a service: the manager's sign that there will be none.
-                Err((SyscallError::WrongKind, _)) => return Err(Status::Closed),
-                Err(error) => return Err(declined(error)),
-            }
+        let request = Syscall::OpenSession {
+            service,
+            target,
+            argument,
+        };
+        let Err((error, reason)) = syscall::ask(&request) else {
+            return Ok(Some(Self { selector: target }));
+        };
+        give_back(target);
+        match error {
+            // The service has not been offered yet, or its server has just ended and its remains are being removed.
+            SyscallError::NoCapability | SyscallError::Gone | SyscallError::Revoked => Ok(None),
+            // The capability is not a service: the manager's sign that there will be none.
+            SyscallError::WrongKind => Err(Status::Closed),
+            error => Err(declined((error, reason))),
         }
     }
 

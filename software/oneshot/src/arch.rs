@@ -401,20 +401,6 @@ fn window(core: u16) -> u64 {
     TILE_WINDOWS + (u64::from(core) << TILE_WINDOW_SHIFT)
 }
 
-/// Chip-global address of something in this core's memory.
-pub(crate) fn global(address: u64) -> u64 {
-    window(core_number()) + address.wrapping_sub(MEMORY_BASE)
-}
-
-/// The address at which this core reaches a chip-global one; for its own memory, the local address.
-pub(crate) fn local(address: u64) -> u64 {
-    let offset = address.wrapping_sub(window(core_number()));
-    match offset < 1 << TILE_WINDOW_SHIFT {
-        true => MEMORY_BASE + offset,
-        false => address,
-    }
-}
-
 /// The address at which this core reaches the port records of a core.
 pub(crate) fn port_records(core: u16) -> u64 {
     let memory = match core == core_number() {

@@ -9,7 +9,10 @@
 //! only results with the section's tag. So no task takes a slice or result of an earlier job, and a helper that was late catches up with
 //! its next job.
 //!
-//! Types enforce the order on which bounds rely: all slices are handed out before the first result is awaited.
+//! Types enforce what bounds rely on: a job waits in at most one section, because what begins it takes the [`Job`] and gives back a [`Waited`], which only ends
+//! it; and all slices are handed out before the first result is awaited.
+
+pub mod raw;
 
 use crate::arch::{self, Chip};
 use crate::described::{Place, period, word};
@@ -43,8 +46,30 @@ impl From<Failure> for Missing {
 
 /// Ends a job of a task in a section. The next one is released at the next multiple of the period, on all cores in the same tick.
 pub fn next(job: Job) -> Done {
+    job.delay_until(next_release())
+}
+
+/// The tick of the next multiple of the running task's period.
+fn next_release() -> u64 {
     let (now, period) = (time::now(), period().max(1));
-    job.delay_until(now - now % period + period)
+    now - now % period + period
+}
+
+/// A job that has used its wait: it can only end. So no job waits in two sections, which its bound would not count.
+#[derive(Debug)]
+#[must_use = "a job must end"]
+pub struct Waited(Job);
+
+impl Waited {
+    /// As [`next`].
+    pub fn next(self) -> Done {
+        next(self.0)
+    }
+
+    /// The task never runs again.
+    pub fn end(self) -> Done {
+        self.0.end()
+    }
 }
 
 /// Counts of the timer for which the running task waits in its section.
@@ -79,10 +104,9 @@ struct Open {
 }
 
 impl Open {
-    /// The core's own memory is reached without the network.
     fn of(port: port::Port, place: &Place) -> Self {
         Self {
-            port: port.moved(arch::local(port.data())),
+            port,
             name: place.marked(),
         }
     }
@@ -95,7 +119,7 @@ impl Open {
         let place = Place::of(number);
         let core = arch::core_number();
         let record = record(core, place.index.into()).ok_or(Failure::Size)?;
-        let own = (core, arch::global(place.data), place.size as u32);
+        let own = (place.data, place.size as u32);
         let port = port::initialise(&mut Chip, record, caller(), own)?;
         Ok(Self::of(port.ok_or(Failure::Size)?, &place))
     }
@@ -185,11 +209,16 @@ impl<S: Words, R: Words, const N: usize> Helpers<S, R, N> {
         }
     }
 
-    /// Begins a section, at most one per job. The first one of a task only initialises its ports and asks no helper.
+    /// Begins the section of this job; the first one of a task only initialises its ports and asks no helper.
     ///
     /// # Errors
     /// [`Failure::Size`]: the description has no such channels; [`Failure::Locked`].
-    pub fn begin(&mut self) -> Result<Handing<'_, S, R, N>, Failure> {
+    #[inline]
+    pub fn begin(&mut self, job: Job) -> (Waited, Result<Handing<'_, S, R, N>, Failure>) {
+        (Waited(job), self.section())
+    }
+
+    fn section(&mut self) -> Result<Handing<'_, S, R, N>, Failure> {
         let mut is_first = false;
         for (number, result) in self.results.iter_mut().enumerate() {
             if result.is_none() {
@@ -283,11 +312,20 @@ impl<S: Words, R: Words> Help<S, R> {
         }
     }
 
-    /// Waits for a slice, until the task's `wait` has passed. The first call only initialises the port.
+    /// Waits for the slice of this job, until the task's `wait` has passed. The first call only initialises the port.
     ///
     /// # Errors
     /// [`Missing`].
-    pub fn slice(&mut self, slice: &mut S) -> Result<Answer<'_, S, R>, Missing> {
+    #[inline]
+    pub fn slice(
+        &mut self,
+        job: Job,
+        slice: &mut S,
+    ) -> (Waited, Result<Answer<'_, S, R>, Missing>) {
+        (Waited(job), self.awaited(slice))
+    }
+
+    fn awaited(&mut self, slice: &mut S) -> Result<Answer<'_, S, R>, Missing> {
         let Some(open) = self.slices else {
             self.slices = Some(Open::input(self.numbers.0)?);
             return Err(Missing::NotAsked);

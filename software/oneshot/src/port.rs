@@ -41,12 +41,12 @@ impl RawPort {
         let Some(record) = record(core, index) else {
             return Ok(None);
         };
-        let own = (core, arch::global(data), size as u32);
+        let own = (data, size as u32);
         let port = match slots {
             0 => port::initialise(&mut Chip, record, caller(), own)?.map(Any::Sampling),
             slots => queue::initialise(&mut Chip, record, caller(), own, slots)?.map(Any::Queue),
         };
-        Ok(port.map(Self::of))
+        Ok(port.map(Self))
     }
 
     /// A port of any core.
@@ -54,15 +54,7 @@ impl RawPort {
         let Some(record) = record(core, index) else {
             return Ok(None);
         };
-        Ok(queue::any(&mut Chip, record)?.map(Self::of))
-    }
-
-    fn of(port: Any) -> Self {
-        // The core's own memory is reached without the network.
-        Self(match port {
-            Any::Sampling(port) => Any::Sampling(port.moved(arch::local(port.data()))),
-            Any::Queue(queue) => Any::Queue(queue.moved(arch::local(queue.data()))),
-        })
+        Ok(queue::any(&mut Chip, record)?.map(Self))
     }
 
     pub(crate) fn size(&self) -> usize {
@@ -127,7 +119,7 @@ pub(crate) fn caller() -> port::Caller {
     }
 }
 
-/// Chip-global address of a record; none if there is no such index.
+/// Address of a record, in the core's own map if it is the core's own; none if there is no such index.
 pub(crate) fn record(core: u16, index: usize) -> Option<u64> {
     (index < PORTS).then(|| arch::port_records(core) + index as u64 * PORT_SIZE)
 }
@@ -142,7 +134,7 @@ impl<T: FromBytes + IntoBytes + Immutable> SamplingPort<T> {
         let Some(record) = record(core, index) else {
             return Ok(None);
         };
-        let own = (core, arch::global(data.address()), size_of::<T>() as u32);
+        let own = (data.address(), size_of::<T>() as u32);
         let port = port::initialise(&mut Chip, record, caller(), own)?;
         Ok(port.map(Self::of))
     }
@@ -162,8 +154,6 @@ impl<T: FromBytes + IntoBytes + Immutable> SamplingPort<T> {
     }
 
     fn of(port: port::Port) -> Self {
-        // The core's own memory is reached without the network.
-        let port = port.moved(arch::local(port.data()));
         let item = PhantomData;
         Self { port, item }
     }
@@ -260,11 +250,7 @@ impl<T: FromBytes + IntoBytes + Immutable> QueuingPort<T> {
         let (Some(record), Ok(slots)) = (record(core, index), u16::try_from(N)) else {
             return Ok(None);
         };
-        let own = (
-            core,
-            arch::global(places.0.address()),
-            size_of::<T>() as u32,
-        );
+        let own = (places.0.address(), size_of::<T>() as u32);
         let queue = queue::initialise(&mut Chip, record, caller(), own, slots)?;
         Ok(queue.map(Self::of))
     }
@@ -284,7 +270,6 @@ impl<T: FromBytes + IntoBytes + Immutable> QueuingPort<T> {
     }
 
     fn of(queue: queue::Queue) -> Self {
-        let queue = queue.moved(arch::local(queue.data()));
         let item = PhantomData;
         Self { queue, item }
     }

@@ -51,6 +51,7 @@ fn platform() -> PlatformConfig {
             id: MEMORY,
             dram: DramConfig {
                 controller: None,
+                bandwidth: None,
                 cycle: 2,
                 banks: 4,
                 row: 2048,

@@ -418,11 +418,9 @@ fn tricks_with_odd_numbers_leave_the_honest_alone() {
 }
 
 /// Two applications that help each other over a service of their own, on one tile and on two: whatever they exchange (purses, tiles, memory,
-/// each other's activities), the honest notice nothing, and all quota that went through a session and back is there at the end.
-///
-/// Open (docs/decisions/0002-open-points.md): one piece of the kernel's work takes up to 9659 cycles, and 8000 are promised.
+/// each other's activities), the honest notice nothing, and all quota that went through a session and back is there at the end. Before the
+/// fix, one piece of the kernel's work copied all capabilities of an exchange: 1500 cycles each, 9659 for five of them.
 #[test]
-#[ignore = "open: a piece of the kernel's work that is longer than promised"]
 fn two_that_help_each_other_over_a_service_harm_nobody() {
     let alone = alone();
     let mut wrong = String::new();
@@ -455,12 +453,10 @@ fn two_that_help_each_other_over_a_service_harm_nobody() {
 }
 
 /// The owner of eight semaphores ends, over and over, while ten applications wait for them: each hears it in a piece of its own. They are
-/// below a manager of their own, because what the root manager does for restarts is as important as the most important caller.
-///
-/// Open (docs/decisions/0002-open-points.md): with the owner below the root manager, a revocation took 33 510 cycles, where 27 334 are
-/// allowed; in this form the test has not run yet.
+/// below a manager of their own, because what the root manager does for restarts is as important as the most important caller: with the
+/// owner directly below it, a revocation took up to 33 510 cycles (27 334 are allowed), and all pieces between its steps were calls of
+/// the root manager and steps of the activity that it made.
 #[test]
-#[ignore = "open: not known whether the manager in between suffices"]
 fn semaphores_whose_owner_ends_wake_all_and_delay_nobody_important() {
     let sleeper = |number: usize| {
         let tile = [7, 4][number % 2];
@@ -476,6 +472,29 @@ fn semaphores_whose_owner_ends_wake_all_and_delay_nobody_important() {
             let heard = seen.report.console.matches(" rounds, ").count();
             println!("{heard} times somebody heard that a semaphore was gone");
             assert!(heard >= 20, "no attack\n{}", seen.report.console);
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A server whose answers to the kernel have all lengths and values and come twice, and two clients that name selectors at the edges: nobody
+/// else notices, and what moved between them is back at the end.
+#[test]
+fn answers_of_all_lengths_and_values_harm_nobody() {
+    let one = |name: &str, tile: u16, gate: &str| {
+        format!(
+            r#"<app name="{name}" tile="{tile}" program="attack/stutter" background="true">{gate}<limit endpoints="24" kernel-memory="16KiB"/></app>"#
+        )
+    };
+    let server =
+        r#"<service restart="on-failure" restarts="10"/><rgate name="priority-0" slots="4"/>"#;
+    let client = r#"<argument name="life" value="8ms"/><session name="friend" to="greedy"/>"#;
+    let all = one("greedy", 7, server) + &one("h1", 4, client) + &one("h2", 7, client);
+    match judge("stutter", &system(&below(&all), ""), &[], alone()) {
+        Ok(seen) => {
+            let [rounds, sessions, _] = seen.done;
+            let took = rounds >= 40 && sessions >= 10;
+            assert!(took, "no attack\n{}", seen.report.console);
         }
         Err(error) => panic!("{error}"),
     }

@@ -179,6 +179,29 @@ fn programs_lie_in_the_memories_of_their_cores() {
     assert!(worst[0] < worst[1] && worst[1] < worst[2], "{worst:?}");
 }
 
+/// Shares of a memory's bandwidth by CBQRI: a reservation, and hard limits of the others, make a reader faster than a small weight does.
+#[test]
+fn a_program_has_the_share_of_the_memory_that_another_one_gives_it() {
+    let options = Options {
+        system: "bare/shares".into(),
+        ..Options::default()
+    };
+    let result = run(&options, &Silent).expect("it runs").result;
+    let [alone, weighted, reserved, limited] = &result.variants[..] else {
+        panic!("four variants");
+    };
+    let pass = |variant: &VariantResult| {
+        assert!(variant.incidents.is_empty(), "{:?}", variant.incidents);
+        assert_eq!(variant.flows[0].latency.count, 4);
+        // The first pass may begin before the shares are set.
+        variant.flows[0].latency.min
+    };
+    let times = [alone, weighted, reserved, limited].map(pass);
+    println!("{times:?} (alone, weighted, reserved, limited)");
+    assert!(times[0] < times[2] && times[2] < times[1], "{times:?}");
+    assert!(times[3] < times[1], "{times:?}");
+}
+
 /// A device's traffic delays a program that shares nothing with its owner but memory, and the ledger names the owner.
 #[test]
 fn the_traffic_of_a_device_is_its_programs() {

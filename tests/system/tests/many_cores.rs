@@ -9,8 +9,8 @@ const TICK: u64 = 600_000;
 /// The measurements of `port_times`: name, the paper's figure in cycles one hop away, and the cycles that an operation waits for one hop
 /// there and back, by the number of answers: 3 for each (docs/reference/mesh.md).
 const OPERATIONS: [(u64, &str, f64, u64); 7] = [
-    // State, then address.
-    (1, "get", 88.0, 6),
+    // One word has all.
+    (1, "get", 88.0, 3),
     // The lock; then acknowledgements of data and news.
     (2, "write 8 bytes", 358.0, 6),
     // The lock, news, data, and the acknowledgement of the read.

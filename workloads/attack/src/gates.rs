@@ -25,9 +25,8 @@ bulkhead_lib::main!(main);
 /// First selector of receive gates and rights to send; the session is at [`SEL_FREE`].
 const RECEIVE: u16 = SEL_FREE + 1;
 const SEND: u16 = RECEIVE + MOST as u16;
-/// The most gates, and the number that one exchange gives.
+/// The most gates.
 const MOST: usize = 64;
-const GIVEN: u16 = 8;
 
 /// The buffer of questions, then that of the messages of all gates, which nobody reads.
 #[repr(C, align(4096))]
@@ -110,21 +109,21 @@ fn flood() -> Result<(), SyscallError> {
     })?;
     let mut endpoints = [NO_ENDPOINT; MOST];
     let mut count = 0;
-    for own in (SEND..SEND + MOST as u16).step_by(GIVEN.into()) {
+    for own in SEND..SEND + MOST as u16 {
         let given = syscall::call(&Syscall::Exchange {
             session: SEL_FREE,
             delegate: 0,
             own,
-            count: GIVEN,
+            count: 1,
             argument0: 0,
             argument1: 0,
             argument2: 0,
         });
-        for gate in own..own + if given.is_ok() { GIVEN } else { 0 } {
-            if let Ok((endpoint, _)) = syscall::activate(gate) {
-                endpoints[count] = endpoint;
-                count += 1;
-            }
+        if given.is_ok()
+            && let Ok((endpoint, _)) = syscall::activate(own)
+        {
+            endpoints[count] = endpoint;
+            count += 1;
         }
     }
     let message = Aligned([7u8; 8]);

@@ -534,7 +534,7 @@ impl Hostile {
                 target,
                 argument,
             });
-            let count = self.random.below(9) as u16;
+            let count = self.random.below(3) as u16;
             call(Syscall::Exchange {
                 session: target,
                 delegate: self.random.below(2) as u8,

@@ -1,7 +1,7 @@
 //! Round trips to the kernel, over and over: a call that does nothing, or calls that make and revoke something.
 //!
 //! Arguments: `runs` (1000), `kind`: `nothing` (the default), `create` (a semaphore, and its revocation), `memory` (derive memory, make it
-//! active, revoke it), `copies` (make a semaphore and 200 copies, and revoke them all), `pause` (0) before each call, or before each sequence: without a pause, the caller of the highest priority calls
+//! active, revoke it), `copies` (make a semaphore and `copies` (200) copies, and revoke them all, at multiples of `every` if that is given), `pause` (0) before each call, or before each sequence: without a pause, the caller of the highest priority calls
 //! again before the kernel takes a call of any other.
 #![no_std]
 #![no_main]
@@ -77,6 +77,10 @@ fn main() -> u64 {
 /// Revocations of many steps.
 fn copies(runs: u64) -> u64 {
     let pause = argument::time("pause", 0);
+    let (count, every) = (
+        argument::value("copies", 200u16),
+        argument::time("every", 0),
+    );
     for run in 0..runs {
         time::sleep_until(time::now() + pause);
         let make = Syscall::CreateSemaphore {
@@ -89,8 +93,11 @@ fn copies(runs: u64) -> u64 {
             target: SEL_FREE + number,
         };
         let mut made = syscall::call(&make).map(drop);
-        for number in 1..=200 {
+        for number in 1..=count {
             made = made.and_then(|()| syscall::call(&copy(number)).map(drop));
+        }
+        if let Some(whole) = time::now().checked_div(every) {
+            time::sleep_until((whole + 1) * every);
         }
         marker::span_begin(run);
         let revoked = syscall::call(&Syscall::Revoke {

@@ -1,13 +1,15 @@
 //! Bursts of accesses at chosen moments, for ever: the worst neighbour that a program can have.
 //!
-//! Arguments: in each burst, `hits` loads of lines of the second level, `cleans` lines that are stored to and written back to memory, `stores` and
-//! `misses` (loads) of lines in memory, in this order. A burst begins every `period` cycles, `phase` cycles
+//! Arguments: in each burst, `hits` loads of lines of the second level, `cleans` lines that are written back to memory (they are stored to before the
+//! burst), `stores` and `misses` (loads) of lines in memory, in this order. No instruction waits for a load, so a burst takes as long as its
+//! instructions, as far as the hart has places for what is under way. A burst begins every `period` cycles, `phase` cycles
 //! later than a multiple of it; with `period=0`, one follows the other. `shift` cycles are added to the phase after each burst, so that the moments
 //! move over those of another program.
 //!
-//! Each hart of the program does this in an equal part of its memory: the lines of hits are in the first 64 KiB, more than a first level holds;
-//! those in memory are in the 1 MiB behind them. A small memory is divided in proportion. Without any accesses, the program sleeps.
-//! It prepares nothing: the first bursts bring the lines, because a program that it is to disturb may be short.
+//! Each hart of the program does this in an equal part of its memory: the lines of hits are 16 in the first 64 KiB, 4 KiB apart, so that they need
+//! the same few sets of a first level, which soon gives each of them up; those in memory are in the 1 MiB behind them. A small memory is
+//! divided in proportion. Without any accesses, the program sleeps.
+//! It prepares nothing else: the first bursts bring the lines, because a program that it is to disturb may be short.
 #![no_std]
 #![no_main]
 
@@ -17,7 +19,9 @@ use bulkhead_bare::{Program, entry};
 
 entry!(main);
 
-/// Bytes of lines of the second level, and of lines in memory, at most.
+/// Lines of the second level.
+const NEAR: u64 = 16;
+/// Bytes among which they are, and bytes of lines in memory, at most.
 const HITS: u64 = 64 << 10;
 const MISSES: u64 = 1 << 20;
 const LINE: u64 = 64;
@@ -38,7 +42,7 @@ fn main(program: &Program) {
     let most = share.max(LINE).ilog2() - 1;
     let far_bytes = MISSES.min(1 << most);
     let near_bytes = HITS.min(far_bytes / 8);
-    if near_bytes < LINE || near_bytes + far_bytes + CLEANED * LINE > share {
+    if near_bytes < NEAR * 8 || near_bytes + far_bytes + CLEANED * LINE > share {
         panic!("{share} bytes of memory for each hart, which are too few");
     }
     let cached = own.part(0, near_bytes);
@@ -51,11 +55,13 @@ fn main(program: &Program) {
         begin = begin.next_multiple_of(period) + count("phase");
     }
     loop {
+        for ahead in 0..cleans.min(CLEANED) {
+            cleaned.set(((line + ahead) & (CLEANED - 1)) * LINE, 1);
+        }
         while period > 0 && csr::cycle() < begin {}
         begin += period + shift;
-        loads(&cached, near_bytes, &mut near, hits);
+        loads(&cached, near_bytes / NEAR, &mut near, hits);
         for _ in 0..cleans {
-            cleaned.set(line * LINE, 1);
             csr::clean(cleaned.base() + line * LINE);
             line = (line + 1) & (CLEANED - 1);
         }
@@ -63,24 +69,21 @@ fn main(program: &Program) {
             memory.set(far, 1);
             far = (far + LINE) & (far_bytes - 1);
         }
-        loads(&memory, far_bytes, &mut far, misses);
+        loads(&memory, LINE, &mut far, misses);
     }
 }
 
-/// Loads of one line after the other, four at once. `bytes`: of the memory, a power of two.
-fn loads(memory: &Memory, bytes: u64, at: &mut u64, count: u64) {
-    let inside = bytes - 1;
-    let mut sum = 0;
-    for _ in 0..count / 4 {
-        let places = [0, LINE, 2 * LINE, 3 * LINE].map(|line| (*at + line) & inside);
-        // Nothing waits for the first value before the last one has been asked for.
-        let [a, b, c, d] = places.map(|at| memory.get(at));
-        sum ^= a ^ b ^ c ^ d;
-        *at = (*at + 4 * LINE) & inside;
+/// Loads of words that are `step` bytes apart, round and round. The memory's size is a power of two and at least four steps.
+#[inline(always)]
+fn loads(memory: &Memory, step: u64, at: &mut u64, count: u64) {
+    let mut left = count;
+    while left > 0 {
+        if *at + 4 * step > memory.bytes() {
+            *at = 0;
+        }
+        let most = left.min(4);
+        memory.touch(*at, step, most);
+        *at += most * step;
+        left -= most;
     }
-    for _ in 0..count % 4 {
-        sum ^= memory.get(*at);
-        *at = (*at + LINE) & inside;
-    }
-    core::hint::black_box(sum);
 }

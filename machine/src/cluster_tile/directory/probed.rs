@@ -10,6 +10,7 @@
 
 use super::super::messages::{Below, Port, inline};
 use super::{Directory, Management, Memory};
+use crate::hart::QosIds;
 use crate::ledger::{Ledger, Resource};
 use crate::noc::{Account, Surrender};
 use crate::types::{Owner, Tick};
@@ -21,6 +22,8 @@ struct Wanted {
     surrender: Surrender,
     /// The hart of another cluster for which the home wants it.
     owner: Owner,
+    /// The identifiers of that hart's request.
+    ids: QosIds,
     account: Account,
     /// It waits for what is under way here for this hart.
     blocker: Option<Owner>,
@@ -78,7 +81,7 @@ impl Directory {
         &mut self,
         now: Tick,
         line: u64,
-        (surrender, owner, account): (Surrender, Owner, Account),
+        (surrender, owner, ids, account): (Surrender, Owner, QosIds, Account),
         ledger: &mut Ledger,
     ) {
         #[cfg(test)]
@@ -96,6 +99,7 @@ impl Directory {
             line,
             surrender,
             owner,
+            ids,
             account,
             blocker: None,
             begun: false,
@@ -213,6 +217,7 @@ impl Directory {
         self.below.push(Below::Surrendered {
             line,
             owner: wanted.owner,
+            ids: wanted.ids,
             kept,
             bytes,
             account: wanted.account,

@@ -75,6 +75,7 @@ impl Transaction {
     pub fn fill(&self) -> Fill {
         match self.ask.request {
             Request::Fetch => Fill::Instructions,
+            Request::Ahead(what) => what,
             _ => Fill::Data,
         }
     }

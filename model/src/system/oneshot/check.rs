@@ -270,19 +270,16 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
             ));
         }
         let ends = [(channel.from, "from"), (channel.to, "to")];
-        let is_rust = |end: &&(usize, &str)| {
-            let name = &system.programs[end.0].name;
-            !name.contains(".adb::") && !name.contains(".c::")
-        };
-        let other = ends.iter().find(|end| !is_rust(end));
+        let in_ada = |end: &&(usize, &str)| system.programs[end.0].name.contains(".adb::");
+        let other = ends.iter().find(in_ada);
         if let Some((task, end)) = other.filter(|_| channel.parallel.is_some()) {
             errors.push(wrong(
                 format!(
-                    "`{}` of a parallel section is not written in Rust",
+                    "`{}` of a parallel section is written in Ada",
                     tasks.tasks[*task].name
                 ),
                 node.place(end),
-                "write it in Rust: sections in C and Ada are not built yet",
+                "write it in Rust or C: sections in Ada are not built yet",
             ));
         }
     }

@@ -139,7 +139,9 @@ mod tests {
     use super::*;
     use crate::orders::{Action, Bytes, Later, Turn, explore, load, store};
     use crate::port::{Caller, get, write};
-    use bulkhead_abi::one_shot::port::{ADDRESS, INITIALISED, NEW_DATA, NEWS, STATE, WAS_READ};
+    use bulkhead_abi::one_shot::port::{
+        DATA_SHIFT, DATA_UNIT, INITIALISED, NEW_DATA, NEWS, STATE, WAS_READ,
+    };
     use proptest::prelude::*;
 
     const DATA: u64 = 32;
@@ -149,8 +151,8 @@ mod tests {
 
     fn port(news: u32, doorbell: u64) -> Bytes {
         let mut memory = [0; crate::orders::SIZE];
-        store(&mut memory, (STATE, 8, INITIALISED | 8));
-        store(&mut memory, (ADDRESS, 8, DATA));
+        let state = INITIALISED | 8 | (DATA / DATA_UNIT) << DATA_SHIFT;
+        store(&mut memory, (STATE, 8, state));
         store(&mut memory, (NEWS, 4, news.into()));
         store(&mut memory, (DOORBELL, 4, doorbell));
         memory

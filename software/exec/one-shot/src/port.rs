@@ -6,13 +6,16 @@
 //! States of a port: initial (not initialised), empty, new data, and locked, while a caller copies. A write overwrites; a read
 //! leaves the data there and says whether it was new. The owner places the data in its own memory, because remote writes are cheap:
 //! a write waits for one remote answer (that of the lock), everything else is posted. A record is initialised only once, so size
-//! and address of its data are read once, by [`get`], and kept in the [`Port`].
+//! and place of its data are read once, by [`get`], and kept in the [`Port`]. They are one word of the record, so [`get`] waits for one answer. The data is
+//! always in the record's own core: whatever is in a record, it leads to no other core's memory. (It begins in the lower half of the core's window, and no item is longer than the other half;
+//! a queue whose places would not be in the window is refused, [`crate::queue::any`].)
 //!
 //! A caller that fails while it holds a lock keeps it forever. Every other caller tries a bounded number of times and then gets an
 //! error.
 
+use bulkhead_abi::memory_map::TILE_WINDOW_SHIFT;
 use bulkhead_abi::one_shot::port::{
-    ADDRESS, CLOSED, HOLDER, INITIALISED, LOCK, NEVER_WRITTEN, NEW_DATA, NEWS, OWNER_SHIFT, STATE,
+    CLOSED, DATA_SHIFT, DATA_UNIT, HOLDER, INITIALISED, LOCK, NEVER_WRITTEN, NEW_DATA, NEWS, STATE,
     WAS_READ,
 };
 
@@ -104,12 +107,20 @@ impl Port {
     pub fn data(&self) -> u64 {
         self.data
     }
+}
 
-    /// The same port, with its data at another address.
-    #[must_use]
-    pub fn moved(self, data: u64) -> Self {
-        Self { data, ..self }
-    }
+/// Bytes from the start of a core's window, in the chip-global map or in the core's own.
+const OFFSET: u64 = (1 << TILE_WINDOW_SHIFT) - 1;
+
+/// Where the data is of which this word of a record tells. In the core's own map, if the record's address is in it.
+#[inline]
+pub(crate) fn data_of(record: u64, state: u64) -> u64 {
+    (record & !OFFSET) + (state >> DATA_SHIFT) * DATA_UNIT
+}
+
+/// Whether so many bytes of data are in the window of its core.
+pub(crate) fn is_inside(data: u64, bytes: u64) -> bool {
+    (data & OFFSET) + bytes <= OFFSET + 1
 }
 
 /// Takes a spinlock.
@@ -172,19 +183,20 @@ pub fn close<M: Memory>(
     Ok(is_free)
 }
 
-/// Initialises the port with this record for data of `size` bytes at an address, both in the memory of core `owner`. Returns `None`
+/// Initialises the port with this record for data of this many bytes at an address, both in the memory of one core. Returns `None`
 /// if it is initialised already.
 ///
 /// # Errors
+/// [`Failure::Size`] if a record cannot say where the data is: it is not a multiple of 8 bytes behind the start of the core's memory, or 512 KiB behind it;
 /// [`Failure::Locked`], or the memory's.
 pub fn initialise<M: Memory>(
     memory: &mut M,
     record: u64,
     caller: Caller,
-    own: (u16, u64, u32),
+    own: (u64, u32),
 ) -> Result<Option<Port>, Failure<M::Error>> {
     let is_new = initialise_record(memory, record, caller, own, INITIALISED)?;
-    let (_, data, size) = own;
+    let (data, size) = own;
     Ok(is_new.then_some(Port { record, data, size }))
 }
 
@@ -195,16 +207,18 @@ pub(crate) fn initialise_record<M: Memory>(
     memory: &mut M,
     record: u64,
     caller: Caller,
-    (owner, data, size): (u16, u64, u32),
+    (data, size): (u64, u32),
     kind: u64,
 ) -> Result<bool, Failure<M::Error>> {
+    let state = kind | u64::from(size) | (((data & OFFSET) / DATA_UNIT) << DATA_SHIFT);
+    if data_of(record, state) != data {
+        return Err(Failure::Size);
+    }
     lock(memory, record + LOCK, record + HOLDER, caller)?;
     let is_initialised = memory.load_double(record + STATE)? != 0;
     if !is_initialised {
-        memory.store_double(record + ADDRESS, data)?;
         memory.store(record + NEWS, NEVER_WRITTEN)?;
         memory.order()?;
-        let state = kind | u64::from(size) | u64::from(owner) << OWNER_SHIFT;
         memory.store_double(record + STATE, state)?;
     }
     unlock(memory, record + LOCK)?;
@@ -220,8 +234,7 @@ pub fn get<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Port>, Failu
     if state & INITIALISED == 0 {
         return Ok(None);
     }
-    memory.order()?;
-    let data = memory.load_double(record + ADDRESS)?;
+    let data = data_of(record, state);
     let size = state as u32;
     Ok(Some(Port { record, data, size }))
 }

@@ -7,9 +7,11 @@
 //! No operation waits for the other side's task. A writer that finds no place is told and may try again, wait, or drop its item: the
 //! writers decide what is lost. Several cores may write, and several may read. Places are consecutive, each at a multiple of 8 bytes.
 
-use crate::port::{Caller, Failure, Memory, Port, initialise_record, lock, unlock};
+use crate::port::{
+    Caller, Failure, Memory, Port, data_of, initialise_record, is_inside, lock, unlock,
+};
 use bulkhead_abi::one_shot::port::{
-    ADDRESS, HOLDER, INITIALISED, LOCK, QUEUE, SLOTS_MAX, SLOTS_SHIFT, STATE, WAITING_SHIFT,
+    HOLDER, INITIALISED, LOCK, QUEUE, SLOTS_MAX, SLOTS_SHIFT, STATE, WAITING_SHIFT,
 };
 
 /// An initialised queue.
@@ -42,17 +44,11 @@ impl Queue {
         self.data
     }
 
-    /// The same queue, with its places at another address.
-    #[must_use]
-    pub fn moved(self, data: u64) -> Self {
-        Self { data, ..self }
-    }
-
     fn place(&self, number: u32) -> u64 {
         self.data + u64::from(number) * stride(self.size)
     }
 
-    /// From the record's word: the number of the oldest item's place, and how many items wait. A corrupted record leads to no other memory.
+    /// From the record's word: the number of the oldest item's place, and how many items wait. A corrupted word names a place of the queue.
     fn positions(&self, word: u32) -> (u32, u32) {
         let first = word & ((1 << WAITING_SHIFT) - 1);
         let first = if first < self.slots { first } else { 0 };
@@ -75,24 +71,27 @@ pub const fn stride(size: u32) -> u64 {
     (size as u64).next_multiple_of(8)
 }
 
-/// Initialises the queue with this record for `slots` items of `size` bytes at an address, all in the memory of core `owner`. Returns `None` if it is
+/// Initialises the queue with this record for `slots` items, each of `own.1` bytes, from the address `own.0` on, all in the memory of one core. Returns `None` if it is
 /// initialised already, or if there would be no place or more than [`SLOTS_MAX`].
 ///
 /// # Errors
-/// [`Failure::Locked`], or the memory's.
+/// As of [`crate::port::initialise`].
 pub fn initialise<M: Memory>(
     memory: &mut M,
     record: u64,
     caller: Caller,
-    own: (u16, u64, u32),
+    own: (u64, u32),
     slots: u16,
 ) -> Result<Option<Queue>, Failure<M::Error>> {
     if slots == 0 || slots > SLOTS_MAX {
         return Ok(None);
     }
+    if !is_inside(own.0, u64::from(slots) * stride(own.1)) {
+        return Err(Failure::Size);
+    }
     let kind = u64::from(slots) << SLOTS_SHIFT;
     let is_new = initialise_record(memory, record, caller, own, kind)?;
-    let (_, data, size) = own;
+    let (data, size) = own;
     Ok(is_new.then_some(Queue {
         record,
         data,
@@ -113,7 +112,7 @@ pub enum Any {
 /// The port with this record, of either kind; none if it is not initialised.
 ///
 /// # Errors
-/// The memory's.
+/// [`Failure::Size`] if the record names a queue that is not in its core's window; the memory's.
 pub fn any<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Any>, Failure<M::Error>> {
     let state = memory.load_double(record + STATE)?;
     let slots = (state >> SLOTS_SHIFT) as u32 & u32::from(SLOTS_MAX);
@@ -121,18 +120,21 @@ pub fn any<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Any>, Failur
     if !is_sampling && slots == 0 {
         return Ok(None);
     }
-    memory.order()?;
-    let data = memory.load_double(record + ADDRESS)?;
+    let data = data_of(record, state);
     let size = state as u32;
-    Ok(Some(match is_sampling {
-        true => Any::Sampling(Port::new(record, data, size)),
-        false => Any::Queue(Queue {
-            record,
-            data,
-            size,
-            slots,
-        }),
-    }))
+    if is_sampling {
+        return Ok(Some(Any::Sampling(Port::new(record, data, size))));
+    }
+    // Another core may have written to the record, and writers would follow it with rights that it does not have.
+    if !is_inside(data, u64::from(slots) * stride(size)) {
+        return Err(Failure::Size);
+    }
+    Ok(Some(Any::Queue(Queue {
+        record,
+        data,
+        size,
+        slots,
+    })))
 }
 
 /// The queue with this record; none if it is not initialised, or a sampling port.

@@ -81,7 +81,7 @@ mod tests {
 
     fn opened() -> (Plain, Port) {
         let mut memory = Plain([0; crate::orders::SIZE]);
-        let own = (0, DATA, 8 + ITEM as u32);
+        let own = (DATA, 8 + ITEM as u32);
         let port = initialise(&mut memory, RECORD, caller(0), own);
         let port = port.expect("it is free").expect("it is the first");
         (memory, port)

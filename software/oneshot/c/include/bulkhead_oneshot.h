@@ -240,6 +240,57 @@ int bh_is_ready(bh_output *output, size_t size);
 /* Writes an item: in place of the last one, read or not, or to the end of a queue. Returns 1, or 0 if the reader does not take items yet. */
 int bh_put(bh_output *output, const void *item, size_t size);
 
+/* Parallel sections: a task hands slices of its work to helpers on other cores and waits for their results within its job, for as long as the `wait` of its
+ * description allows. Slices and results are aligned words: their sizes are multiples of 8 bytes, and so are their addresses. Helpers are fields of the task;
+ * each has an output for slices and an input for results, by their numbers. A section is a local variable of the job.
+ *
+ *     struct work { bh_helper helpers[3]; ... };
+ *     bh_section section;
+ *     if (bh_begin(&section, self->helpers, 3) > 0)
+ *         for (size_t helper = 0; helper < 3; helper++)
+ *             bh_hand(&section, helper, &self->slices[helper], sizeof self->slices[helper]);
+ *     ... the task's own part ...
+ *     bh_collect(&section, helper, &self->results[helper], sizeof self->results[helper])
+ */
+typedef struct {
+    uint64_t bh_private[19];
+} bh_helper;
+#define BH_HELPER(slices, results) {{(uint64_t)(results) << 32 | (slices)}}
+typedef struct {
+    bh_helper *bh_helpers;
+    size_t bh_count;
+    uint64_t bh_private[2];
+} bh_section;
+/* The other side of a helper: its input brings slices, its output takes results. It is a field of the helper's task. */
+typedef struct {
+    uint64_t bh_private[19];
+} bh_help;
+#define BH_HELP(slices, results) {{(uint64_t)(results) << 32 | (slices)}}
+
+/* The other side was not asked: it has not begun yet. */
+#define BH_NOT_ASKED 0
+/* It did not come in the time that the description allows. */
+#define BH_LATE -6
+/* All slices must be handed out before the first result is awaited. */
+#define BH_ORDER -7
+
+/* Begins the section of this job. Returns 1, or an error. The first one of a task only makes its ports ready. A second one before
+ * bh_next_section (even if the first one failed) stops the task, with file and line on the console, because bounds count one wait of each job. */
+#define bh_begin(section, helpers, count) bh_begin_at(section, helpers, count, __FILE__, __LINE__)
+int bh_begin_at(bh_section *section, bh_helper *helpers, size_t count, const char *file, uint64_t line);
+/* Hands a slice to a helper. Returns 1, BH_NOT_ASKED if the helper has not begun yet, or an error. */
+int bh_hand(bh_section *section, size_t helper, const void *slice, size_t size);
+/* Waits for a helper's result. Returns 1, BH_NOT_ASKED, BH_LATE, or an error; then the result does not change. */
+int bh_collect(bh_section *section, size_t helper, void *result, size_t size);
+/* Waits for the slice of this job. Returns 1, BH_NOT_ASKED in the first job, BH_LATE, or an error. A second one stops the task, as above. */
+#define bh_slice(help, slice, size) bh_slice_at(help, slice, size, __FILE__, __LINE__)
+int bh_slice_at(bh_help *help, void *slice, size_t size, const char *file, uint64_t line);
+/* Gives the result of the slice. Returns 1, BH_NOT_ASKED if no slice waits for one, or an error. */
+int bh_give(bh_help *help, const void *result, size_t size);
+
+/* Ends a job of a task in a section: the next one is released at the next multiple of the period, on all cores in the same tick. */
+BH_MUST_RETURN bh_done bh_next_section(bh_job job);
+
 /* Markers for measurements. A flow begins in one task and ends in another, with the same number. */
 void bh_flow_begin(uint64_t number);
 void bh_flow_end(uint64_t number);

@@ -8,9 +8,11 @@ use bulkhead_oneshot::arch::{constant, uninterrupted};
 #[cfg(feature = "notify")]
 use bulkhead_oneshot::described::Releases;
 use bulkhead_oneshot::described::{RawInput, RawOutput, period};
+use bulkhead_oneshot::parallel::Missing;
+use bulkhead_oneshot::parallel::raw::{self, Help, Helper, Refused, Section};
 use bulkhead_oneshot::port::Failure;
 use bulkhead_oneshot::sync::{self, Events, Gate, SuspensionObject, TimingEvent};
-use bulkhead_oneshot::{Done, Job, console, core_number, marker, stop, time};
+use bulkhead_oneshot::{Done, Job, console, core_number, marker, stop, stop_at, time};
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
 
@@ -170,6 +172,13 @@ const _: () = assert!(size_of::<Lazy<Events>>() <= EVENTS && align_of::<Lazy<Eve
 const _: () =
     assert!(size_of::<Lazy<TimingEvent>>() <= TIMING_EVENT && align_of::<Lazy<TimingEvent>>() == 8);
 
+/// Bytes of `bh_helper` and `bh_help`, and of the kernel's part of `bh_section`.
+const HELPER: usize = 152;
+const SECTION: usize = 16;
+const _: () = assert!(size_of::<Lazy<Helper>>() <= HELPER && align_of::<Lazy<Helper>>() == 8);
+const _: () = assert!(size_of::<Lazy<Help>>() <= HELPER && align_of::<Lazy<Help>>() == 8);
+const _: () = assert!(size_of::<Section>() <= SECTION && align_of::<Section>() == 8);
+
 trait Made {
     fn make(word: u64) -> Self;
 }
@@ -183,6 +192,25 @@ impl Made for RawInput {
 impl Made for RawOutput {
     fn make(word: u64) -> Self {
         Self::new(word)
+    }
+}
+
+/// Two numbers of channels in a word, the first in its lower half.
+fn numbers(word: u64) -> (u64, u64) {
+    (word & 0xFFFF_FFFF, word >> 32)
+}
+
+impl Made for Helper {
+    fn make(word: u64) -> Self {
+        let (slices, results) = numbers(word);
+        Self::new(slices, results)
+    }
+}
+
+impl Made for Help {
+    fn make(word: u64) -> Self {
+        let (slices, results) = numbers(word);
+        Self::new(slices, results)
     }
 }
 
@@ -345,6 +373,172 @@ unsafe extern "C" fn bh_is_ready(output: *mut Lazy<RawOutput>, size: usize) -> i
 unsafe extern "C" fn bh_put(output: *mut Lazy<RawOutput>, item: *const u8, size: usize) -> i32 {
     // SAFETY: an output of the header, and an item of this size.
     unsafe { result(made(output).put(core::slice::from_raw_parts(item, size))) }
+}
+
+/// The helper with this number of an array in C, whose elements may be larger than what Rust has in them.
+///
+/// # Safety
+/// So many helpers of the header are there.
+unsafe fn helper_at(helpers: *mut Lazy<Helper>, number: usize) -> &'static mut Helper {
+    // SAFETY: as the caller's.
+    unsafe { made(helpers.byte_add(number * HELPER)) }
+}
+
+/// `bh_section`.
+#[repr(C)]
+struct CSection {
+    helpers: *mut Lazy<Helper>,
+    count: usize,
+    section: MaybeUninit<[u64; SECTION / 8]>,
+}
+
+impl CSection {
+    /// The helper with this number, and the section, once it has begun.
+    ///
+    /// # Safety
+    /// A section of the header on which `bh_begin` returned 0 or 1; its helpers are still there.
+    unsafe fn parts(
+        section: *mut Self,
+        helper: usize,
+    ) -> Option<(&'static mut Section, &'static mut Helper)> {
+        // SAFETY: as the caller's. Only this task's jobs use them, one after the other.
+        unsafe {
+            let all = &mut *section;
+            let helper = (helper < all.count).then(|| helper_at(all.helpers, helper))?;
+            Some((&mut *all.section.as_mut_ptr().cast::<Section>(), helper))
+        }
+    }
+}
+
+/// `BH_NOT_ASKED`, `BH_LATE`, `BH_ORDER`.
+fn refusal(refused: Refused) -> i32 {
+    match refused {
+        Refused::Missing(Missing::NotAsked) => 0,
+        Refused::Missing(Missing::Late) => -6,
+        Refused::Missing(Missing::Port(failure)) => code(&failure),
+        Refused::Order => -7,
+        // Only what `sole` lets through comes here.
+        Refused::Again => code(&Failure::Size),
+    }
+}
+
+/// A job that begins a second section, or waits for a second slice, stops its task, because its bound counts one wait.
+///
+/// # Safety
+/// `file` is a string of C that is never changed.
+unsafe fn sole<T>(
+    result: Result<T, Refused>,
+    file: *const core::ffi::c_char,
+    line: u64,
+) -> Result<T, Refused> {
+    if matches!(result, Err(Refused::Again)) {
+        // SAFETY: as the caller's.
+        let file = unsafe { CStr::from_ptr(file) };
+        let reason = "a second section, but bh_next_section has not ended the job of the first one";
+        stop_at(reason, file.to_bytes(), line);
+    }
+    result
+}
+
+fn done(result: Result<(), Refused>) -> i32 {
+    result.map_or_else(refusal, |()| 1)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_begin_at(
+    section: *mut CSection,
+    helpers: *mut Lazy<Helper>,
+    count: usize,
+    file: *const core::ffi::c_char,
+    line: u64,
+) -> i32 {
+    // SAFETY: so many helpers of the header.
+    let all = (0..count).map(|helper| unsafe { helper_at(helpers, helper) });
+    // What it says of a section that fails: no helper can be asked.
+    // SAFETY: the header's macro passes the file's name.
+    let (begun, count) = match unsafe { sole(Section::begin(all), file, line) } {
+        Ok(begun) => (Ok(begun), count),
+        Err(refused) => (Err(refused), 0),
+    };
+    // SAFETY: room for a section.
+    unsafe {
+        (*section).helpers = helpers;
+        (*section).count = count;
+        match begun {
+            Ok(begun) => {
+                (*section)
+                    .section
+                    .as_mut_ptr()
+                    .cast::<Section>()
+                    .write(begun);
+                1
+            }
+            Err(refused) => refusal(refused),
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_hand(
+    section: *mut CSection,
+    helper: usize,
+    slice: *const u8,
+    size: usize,
+) -> i32 {
+    // SAFETY: a section of the header, and a slice of this size.
+    unsafe {
+        let Some((section, helper)) = CSection::parts(section, helper) else {
+            return code(&Failure::Size);
+        };
+        let handed = section.hand(helper, core::slice::from_raw_parts(slice, size));
+        handed.map_or_else(refusal, i32::from)
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_collect(
+    section: *mut CSection,
+    helper: usize,
+    result: *mut u8,
+    size: usize,
+) -> i32 {
+    // SAFETY: a section of the header, and room for a result of this size.
+    unsafe {
+        let Some((section, helper)) = CSection::parts(section, helper) else {
+            return code(&Failure::Size);
+        };
+        done(section.collect(helper, core::slice::from_raw_parts_mut(result, size)))
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_slice_at(
+    help: *mut Lazy<Help>,
+    slice: *mut u8,
+    size: usize,
+    file: *const core::ffi::c_char,
+    line: u64,
+) -> i32 {
+    // SAFETY: a help of the header, room for a slice of this size, and the file's name of the header's macro.
+    unsafe {
+        let taken = made(help).slice(core::slice::from_raw_parts_mut(slice, size));
+        done(sole(taken, file, line))
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn bh_next_section(_: CJob) -> CDone {
+    CDone {
+        kind: DELAY,
+        value: raw::next(),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_give(help: *mut Lazy<Help>, result: *const u8, size: usize) -> i32 {
+    // SAFETY: a help of the header, and a result of this size.
+    let given = unsafe { made(help).give(core::slice::from_raw_parts(result, size)) };
+    done(given.map_err(Refused::from))
 }
 
 #[unsafe(no_mangle)]

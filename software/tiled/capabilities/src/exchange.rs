@@ -31,35 +31,4 @@ impl Space {
             ..Plan::own(to, origin, target, object)
         })
     }
-
-    /// Checks that `count` selectors of both sides are ready for [`copy`](Self::copy), so an exchange of several is done as a
-    /// whole or not at all, as far as kernel memory suffices.
-    ///
-    /// # Errors
-    /// As [`copy`](Self::copy); [`Error::NoKernelMemory`].
-    pub fn check_copies(
-        &mut self,
-        payer: HolderId,
-        (from, source): (HolderId, u16),
-        (to, target): (HolderId, u16),
-        count: u16,
-    ) -> Result<()> {
-        source.checked_add(count).ok_or(Error::OutOfBounds)?;
-        target.checked_add(count).ok_or(Error::OutOfBounds)?;
-        for i in 0..count {
-            let origin = self.find(from, source + i)?;
-            self.is_free(to, target + i)?;
-            if !self.is_live(origin) {
-                return Err(Error::Revoked);
-            }
-            if self.nodes[origin.index()].depth >= crate::DEPTH_MAX {
-                return Err(Error::TooDeep);
-            }
-        }
-        let cost = Self::NODE_COST * u64::from(count);
-        if self.kernel_memory_left(payer)? < cost {
-            return Err(Error::NoKernelMemory);
-        }
-        Ok(())
-    }
 }

@@ -33,6 +33,8 @@ bulkhead_lib::main!(main);
 
 /// Nanoseconds until the next attempt to deliver an answer that found no room, if nothing else happens.
 const AGAIN: u64 = 10_000;
+/// Nanoseconds from one attempt to reach a file service that is away to the next one.
+const LOOK: u64 = 20_000;
 
 /// A page on its way through the pager.
 #[repr(C, align(4096))]
@@ -50,6 +52,14 @@ struct One {
     activity: Option<u16>,
 }
 
+/// What became of a fault.
+enum Outcome {
+    Given,
+    Refused,
+    /// Its page is in a file, and the file service is away.
+    Later,
+}
+
 struct Pager {
     all: Fixed<One>,
     pages: Pages,
@@ -58,6 +68,8 @@ struct Pager {
     /// Answers for which a client's TileMux had no room. Each keeps its client's slot in the gate of faults, so there are at most as many
     /// as slots.
     late: PaidQueue<Share, (Message, PagerAnswer)>,
+    /// Faults (`true`) and requests that need the file service while it is away. Each keeps its client's slot in its gate.
+    kept: PaidQueue<Share, (bool, Message)>,
     /// Memory for unchanged pages, and the capability for it.
     shared: Option<(MemoryGate, u16)>,
     page: Box<Page>,
@@ -88,15 +100,20 @@ fn serve() -> Result<()> {
         if let Some((message, answer)) = pager.late.pop_front() {
             pager.answer(message, answer);
         }
+        if pager.files.next_look() <= time::now()
+            && let Some((is_fault, message)) = pager.kept.pop_front()
+        {
+            pager.serve(is_fault, message);
+        }
         // While there are no requests, prepares the next pages.
+        let kept = (!pager.kept.is_empty()).then(|| pager.files.next_look());
         let until = match (pager.unready(), pager.late.is_empty()) {
             (Some(_), _) => Some(0),
             (None, true) => pager.files.until(),
             (None, false) => Some(time::now() + AGAIN),
         };
-        match select::wait(&gates, until) {
-            Ok(Event::Message(0, message)) => pager.fault(message),
-            Ok(Event::Message(_, message)) => pager.request(message),
+        match select::wait(&gates, until.into_iter().chain(kept).min()) {
+            Ok(Event::Message(gate, message)) => pager.serve(gate == 0, message),
             Ok(Event::Time) => match pager.unready() {
                 Some((number, frame)) => pager.prepare(number, frame)?,
                 None => pager.files.close_unused(),
@@ -130,6 +147,7 @@ impl Pager {
             files: Files::new(),
             around: argument::value("around", 1),
             late: PaidQueue::default(),
+            kept: PaidQueue::default(),
             shared,
             page: Page::new(),
             zeros: Page::new(),
@@ -155,16 +173,24 @@ impl Pager {
         Ok(())
     }
 
+    /// Answers a fault or a request, now or when the file service is there.
+    fn serve(&mut self, is_fault: bool, message: Message) {
+        match is_fault {
+            true => self.fault(message),
+            false => self.request(message),
+        }
+    }
+
     fn fault(&mut self, message: Message) {
-        let done = match paging::fault(&message) {
+        let outcome = match paging::fault(&message) {
             Some(fault) => self.serve_fault(fault),
-            None => false,
+            None => Outcome::Refused,
         };
-        let answer = match done {
-            true => PagerAnswer::Mapped,
-            false => PagerAnswer::Refused,
-        };
-        self.answer(message, answer);
+        match outcome {
+            Outcome::Given => self.answer(message, PagerAnswer::Mapped),
+            Outcome::Refused => self.answer(message, PagerAnswer::Refused),
+            Outcome::Later => self.kept.push_back((true, message)),
+        }
     }
 
     /// Answers a fault, now or later.
@@ -174,17 +200,17 @@ impl Pager {
         }
     }
 
-    /// Gives the missing page. Returns false if there is none.
-    fn serve_fault(&mut self, fault: Fault) -> bool {
+    /// Gives the missing page.
+    fn serve_fault(&mut self, fault: Fault) -> Outcome {
         let number = usize::from(fault.client);
         let Some(one) = self.all.get(number) else {
-            return false;
+            return Outcome::Refused;
         };
         if one.served.generation != Some(fault.generation) {
             // The faulting activity has ended meanwhile.
             let known = one.served.generation.unwrap_or(fault.generation);
             if fault.generation.wrapping_sub(known) > u16::MAX / 2 {
-                return false;
+                return Outcome::Refused;
             }
             self.begin(number, fault.generation, None);
         }
@@ -195,15 +221,18 @@ impl Pager {
             Ok(given) => given,
             Err(why) => {
                 println!("client {number} at {:#x}: {why:?}", fault.address);
-                return false;
+                return Outcome::Refused;
             }
         };
-        let done = self.give(number, &given);
-        if let Err(status) = done {
-            self.pages.failed(&given);
-            println!("client {number}: {status}");
+        let Err(status) = self.give(number, &given) else {
+            return Outcome::Given;
+        };
+        self.pages.failed(number, &given);
+        if status == Status::Closed && self.files.is_away() {
+            return Outcome::Later;
         }
-        done.is_ok()
+        println!("client {number}: {status}");
+        Outcome::Refused
     }
 
     /// A client starts afresh.
@@ -264,6 +293,9 @@ impl Pager {
             Some(0) => buffer.success(&message::Null {}),
             Some(MapFile::OPERATION) => match self.map_file(activity, message.rest()) {
                 Ok(placed) => buffer.success(&placed),
+                Err(Status::Closed) if self.files.is_away() => {
+                    return self.kept.push_back((false, message));
+                }
                 Err(status) => buffer.failure(status),
             },
             Some(Count::OPERATION) => match self.count(activity) {
@@ -344,9 +376,10 @@ struct Open {
 /// Files of clients; some of them are open.
 struct Files {
     mount: Option<Mount>,
-    /// Until when the pager waits for the file service, since it first found none. Without this, a client could make all others wait
-    /// as long with each of its requests.
+    /// Until when faults and requests are kept for the file service, since it was first found to be away.
     until: Option<u64>,
+    /// When to look for it again. Without this, a client could make the kernel look for it without a pause.
+    look: u64,
     paths: PaidList<Share, String>,
     open: PaidList<Own, Open>,
     /// How many may be open.
@@ -360,10 +393,47 @@ impl Files {
         Self {
             mount: None,
             until: None,
+            look: 0,
             paths: PaidList::default(),
             open: PaidList::default(),
             most: argument::value("open", 4usize).max(1),
             keep: argument::value("keep", 2000u64) * 1000,
+        }
+    }
+
+    /// Whether the file service is away, and may come back in time.
+    fn is_away(&self) -> bool {
+        let waits = self.until.is_some_and(|until| time::now() < until);
+        self.mount.is_none() && waits
+    }
+
+    /// When what was kept for the file service can be tried again.
+    fn next_look(&self) -> u64 {
+        self.mount.as_ref().map_or(self.look, |_| 0)
+    }
+
+    /// Connects with the file service, if it is there: nobody waits for it here.
+    fn connect(&mut self) -> Result<()> {
+        SendGate::find("files").ok_or(Status::NotFound)?;
+        let now = time::now();
+        self.until.get_or_insert(now.saturating_add(PATIENCE));
+        if now < self.look {
+            return Err(Status::Closed);
+        }
+        match Mount::attempt("files") {
+            Ok(Some(mount)) => {
+                (self.mount, self.until) = (Some(mount), None);
+                Ok(())
+            }
+            Ok(None) => {
+                self.look = time::now() + LOOK;
+                Err(Status::Closed)
+            }
+            Err(status) => {
+                // There will be none.
+                self.until = Some(0);
+                Err(status)
+            }
         }
     }
 
@@ -412,11 +482,7 @@ impl Files {
 
     fn attempt<T>(&mut self, file: usize, action: impl Fn(&mut File) -> Result<T>) -> Result<T> {
         if self.mount.is_none() {
-            SendGate::find("files").ok_or(Status::NotFound)?;
-            let now = time::now();
-            let until = *self.until.get_or_insert(now.saturating_add(PATIENCE));
-            let mount = Mount::connect_within("files", until.saturating_sub(now))?;
-            (self.mount, self.until) = (Some(mount), None);
+            self.connect()?;
         }
         let known = self.open.iter().position(|open| open.file == file);
         if known.is_none() && self.open.len() >= self.most {

@@ -5,7 +5,7 @@
 use super::{IN_WORD, done, draw, tell};
 use bulkhead_hal::marker::{span_begin, span_end};
 use bulkhead_oneshot::described::Described;
-use bulkhead_oneshot::parallel::{self, Help, Helpers};
+use bulkhead_oneshot::parallel::{Help, Helpers, Waited};
 use bulkhead_oneshot::{Done, Job, Task};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -86,9 +86,10 @@ impl<const HELPERS: usize, const SLICE: usize, const RESULT: usize> Filter<HELPE
     }
 
     /// Returns whether all parts are there.
-    fn work(&mut self) -> bool {
-        let Ok(mut section) = self.helpers.begin() else {
-            return false;
+    fn work(&mut self, job: Job) -> (Waited, bool) {
+        let (waited, section) = self.helpers.begin(job);
+        let Ok(mut section) = section else {
+            return (waited, false);
         };
         for helper in 0..HELPERS {
             let from = (helper + 1) * RESULT;
@@ -110,7 +111,7 @@ impl<const HELPERS: usize, const SLICE: usize, const RESULT: usize> Filter<HELPE
                 tell("no result of ", helper, missing);
             }
         }
-        is_whole
+        (waited, is_whole)
     }
 }
 
@@ -120,12 +121,12 @@ impl<const HELPERS: usize, const SLICE: usize, const RESULT: usize> Task
     fn run(&mut self, job: Job) -> Done {
         self.sample();
         span_begin(self.number);
-        let is_whole = self.work();
+        let (waited, is_whole) = self.work(job);
         span_end(self.number);
         if is_whole {
             done(self.number, &self.results);
         }
-        parallel::next(job)
+        waited.next()
     }
 }
 
@@ -146,7 +147,8 @@ impl<const SLICE: usize, const RESULT: usize> Described for Part<SLICE, RESULT> 
 
 impl<const SLICE: usize, const RESULT: usize> Task for Part<SLICE, RESULT> {
     fn run(&mut self, job: Job) -> Done {
-        match self.help.slice(&mut self.samples) {
+        let (waited, answer) = self.help.slice(job, &mut self.samples);
+        match answer {
             Ok(answer) => {
                 filter(&self.samples, &mut self.results);
                 if let Err(failure) = answer.give(&self.results) {
@@ -155,7 +157,7 @@ impl<const SLICE: usize, const RESULT: usize> Task for Part<SLICE, RESULT> {
             }
             Err(missing) => tell("no slice came to ", 0, missing),
         }
-        parallel::next(job)
+        waited.next()
     }
 }
 

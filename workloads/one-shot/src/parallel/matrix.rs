@@ -5,7 +5,7 @@
 use super::{IN_WORD, done, draw, tell};
 use bulkhead_hal::marker::{span_begin, span_end};
 use bulkhead_oneshot::described::Described;
-use bulkhead_oneshot::parallel::{self, Help, Helpers};
+use bulkhead_oneshot::parallel::{Help, Helpers, Waited};
 use bulkhead_oneshot::{Done, Job, Task};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -78,9 +78,10 @@ impl<const HELPERS: usize, const SLICE: usize, const ROWS: usize> Matrix<HELPERS
     }
 
     /// Returns whether all parts are there.
-    fn work(&mut self) -> bool {
-        let Ok(mut section) = self.helpers.begin() else {
-            return false;
+    fn work(&mut self, job: Job) -> (Waited, bool) {
+        let (waited, section) = self.helpers.begin(job);
+        let Ok(mut section) = section else {
+            return (waited, false);
         };
         for helper in 0..HELPERS {
             let from = (helper + 1) * ROWS;
@@ -102,7 +103,7 @@ impl<const HELPERS: usize, const SLICE: usize, const ROWS: usize> Matrix<HELPERS
                 tell("no result of ", helper, missing);
             }
         }
-        is_whole
+        (waited, is_whole)
     }
 }
 
@@ -112,12 +113,12 @@ impl<const HELPERS: usize, const SLICE: usize, const ROWS: usize> Task
     fn run(&mut self, job: Job) -> Done {
         self.sample();
         span_begin(self.number);
-        let is_whole = self.work();
+        let (waited, is_whole) = self.work(job);
         span_end(self.number);
         if is_whole {
             done(self.number, &self.product);
         }
-        parallel::next(job)
+        waited.next()
     }
 }
 
@@ -138,7 +139,8 @@ impl<const SLICE: usize, const ROWS: usize> Described for Rows<SLICE, ROWS> {
 
 impl<const SLICE: usize, const ROWS: usize> Task for Rows<SLICE, ROWS> {
     fn run(&mut self, job: Job) -> Done {
-        match self.help.slice(&mut self.slice) {
+        let (waited, answer) = self.help.slice(job, &mut self.slice);
+        match answer {
             Ok(answer) => {
                 multiply(&self.slice, &mut self.results);
                 if let Err(failure) = answer.give(&self.results) {
@@ -147,7 +149,7 @@ impl<const SLICE: usize, const ROWS: usize> Task for Rows<SLICE, ROWS> {
             }
             Err(missing) => tell("no slice came to ", 0, missing),
         }
-        parallel::next(job)
+        waited.next()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::filter::{filter, result, slice};
 use bulkhead_oneshot::described::Described;
-use bulkhead_oneshot::parallel::{self, Help};
+use bulkhead_oneshot::parallel::Help;
 use bulkhead_oneshot::{Done, Job, Task, time};
 
 const SLICE: usize = slice(4);
@@ -37,12 +37,13 @@ impl<const HOW: u8> Described for Unfit<HOW> {
 
 impl<const HOW: u8> Task for Unfit<HOW> {
     fn run(&mut self, job: Job) -> Done {
-        if let Ok(answer) = self.help.slice(&mut self.samples) {
+        let (waited, answer) = self.help.slice(job, &mut self.samples);
+        if let Ok(answer) = answer {
             self.slices += 1;
             filter(&self.samples, &mut self.results);
             let even = self.slices.is_multiple_of(2);
             match HOW {
-                SILENT if even => return parallel::next(job),
+                SILENT if even => return waited.next(),
                 STOPPING if self.slices == 3 => panic!("a helper stops"),
                 TARDY if even => {
                     let begin = time::cycles();
@@ -53,7 +54,7 @@ impl<const HOW: u8> Task for Unfit<HOW> {
             // A failure is what these programs are for.
             let _ = answer.give(&self.results);
         }
-        parallel::next(job)
+        waited.next()
     }
 }
 

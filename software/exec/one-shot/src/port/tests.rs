@@ -52,7 +52,7 @@ fn run(operation: Operation, number: u32, turn: &mut Turn<'_>) -> Result<Outcome
             .or_else(failed);
     }
     if operation == Operation::Initialise {
-        let own = (number as u16, DATA, SIZE as u32);
+        let own = (DATA, SIZE as u32);
         return initialise(turn, RECORD, caller, own)
             .map(|port| Outcome::Initialised(port.is_some()))
             .or_else(failed);
@@ -94,8 +94,8 @@ fn ends(memory: Bytes, operations: &[Operation]) -> HashSet<(Vec<Outcome>, Bytes
 /// A port that holds this value, or nothing yet.
 fn port(news: u32, value: u8) -> Bytes {
     let mut memory = [0; crate::orders::SIZE];
-    store(&mut memory, (STATE, 8, INITIALISED | SIZE as u64));
-    store(&mut memory, (ADDRESS, 8, DATA));
+    let state = INITIALISED | SIZE as u64 | (DATA / DATA_UNIT) << DATA_SHIFT;
+    store(&mut memory, (STATE, 8, state));
     store(&mut memory, (NEWS, 4, news.into()));
     memory[DATA as usize..END].fill(value);
     memory
@@ -265,15 +265,12 @@ const CALLER: Caller = Caller {
 fn the_life_of_a_port() {
     let mut chip = Plain([0; crate::orders::SIZE]);
     assert_eq!(get(&mut chip, RECORD), Ok(None));
-    let port = initialise(&mut chip, RECORD, CALLER, (9, DATA, 8))
+    let port = initialise(&mut chip, RECORD, CALLER, (DATA, 8))
         .expect("free")
         .expect("new");
-    assert_eq!(
-        initialise(&mut chip, RECORD, CALLER, (9, DATA, 8)),
-        Ok(None)
-    );
+    assert_eq!(initialise(&mut chip, RECORD, CALLER, (DATA, 8)), Ok(None));
     assert_eq!(get(&mut chip, RECORD), Ok(Some(port)));
-    assert_eq!(load(&chip.0, STATE, 8), INITIALISED | 8 | 9 << 48);
+    assert_eq!(load(&chip.0, STATE, 8), INITIALISED | 8 | 4 << 48);
     let mut room = [0xEE; 10];
     assert_eq!(
         read(&mut chip, &port, CALLER, &mut room),
@@ -292,6 +289,25 @@ fn the_life_of_a_port() {
     assert_eq!(read(&mut chip, &port, CALLER, &mut room), Ok(true));
     assert_eq!(room, [2, 2, 2, 1, 1, 1, 1, 1, 0xEE, 0xEE]);
     assert_eq!(read(&mut chip, &port, CALLER, &mut room), Ok(false));
+}
+
+/// Data is in its record's own core, in the map in which the record's address is.
+#[test]
+fn a_record_leads_to_no_other_core() {
+    for window in [0x8000_0000, 0x1_0000_0000, 0x1_0000_0000 + (0xFFF << 20)] {
+        let record = window + 0x7E20;
+        assert_eq!(data_of(record, 0x123 << DATA_SHIFT), window + 0x918);
+        for state in [0, u64::MAX, INITIALISED | 8] {
+            let data = data_of(record, state);
+            assert!((window..window + (1 << TILE_WINDOW_SHIFT)).contains(&data));
+        }
+    }
+    let mut chip = Plain([0; crate::orders::SIZE]);
+    for data in [DATA + 4, 1 << 19, 1 << 20] {
+        let made = initialise(&mut chip, RECORD, CALLER, (data, 8));
+        assert_eq!(made, Err(Failure::Size));
+    }
+    assert_eq!(chip.0, [0; crate::orders::SIZE]);
 }
 
 #[test]

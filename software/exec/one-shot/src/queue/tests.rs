@@ -3,6 +3,7 @@
 use super::*;
 use crate::orders::{Action, Bytes, Later, Plain, SIZE, Turn, explore, load, store};
 use bulkhead_abi::one_shot::PORT_SIZE;
+use bulkhead_abi::one_shot::port::{DATA_SHIFT, DATA_UNIT};
 use proptest::prelude::*;
 use std::collections::{HashSet, VecDeque};
 
@@ -79,7 +80,7 @@ fn takes(number: u32, turn: &mut Turn<'_>) -> Result<Outcome, Later> {
 }
 
 fn initialises(number: u32, turn: &mut Turn<'_>) -> Result<Outcome, Later> {
-    let own = (number as u16, DATA, ITEM as u32);
+    let own = (DATA, ITEM as u32);
     initialise(turn, RECORD, caller(number), own, 2)
         .map(|queue| Outcome::Initialised(queue.is_some()))
         .or_else(|failure| {
@@ -93,9 +94,8 @@ fn initialises(number: u32, turn: &mut Turn<'_>) -> Result<Outcome, Later> {
 /// A queue with this many places, whose oldest item is at a place, with these items.
 fn queue(slots: u64, first: u64, items: &[u8]) -> Bytes {
     let mut memory = [0; SIZE];
-    let state = ITEM as u64 | slots << SLOTS_SHIFT;
+    let state = ITEM as u64 | slots << SLOTS_SHIFT | (DATA / DATA_UNIT) << DATA_SHIFT;
     store(&mut memory, (RECORD + STATE, 8, state));
-    store(&mut memory, (RECORD + ADDRESS, 8, DATA));
     let word = first | (items.len() as u64) << WAITING_SHIFT;
     store(&mut memory, (RECORD + QUEUE, 4, word));
     for (place, item) in items.iter().enumerate() {
@@ -232,7 +232,7 @@ fn a_queue_is_initialised_once_and_nobody_sees_half_of_it() {
 #[test]
 fn kinds_sizes_and_numbers_of_places_are_looked_at() {
     let mut chip = Plain([0; SIZE]);
-    let own = (9, DATA, 12);
+    let own = (DATA, 12);
     for slots in [0, SLOTS_MAX + 1] {
         assert_eq!(
             initialise(&mut chip, RECORD, caller(1), own, slots),
@@ -265,6 +265,34 @@ fn kinds_sizes_and_numbers_of_places_are_looked_at() {
     assert_eq!(get(&mut other, RECORD), Ok(None));
 }
 
+/// A record that another core has written to names places in other cores' windows: 32 767 items of 64 bytes from 512 KiB on are 2.5 MiB long.
+#[test]
+fn a_queue_that_leaves_its_core_is_refused() {
+    let last = (1 << 19) - 8;
+    for (data, size, slots, is_inside) in [
+        (last, 64, u64::from(SLOTS_MAX), false),
+        (last, u64::from(u32::MAX), 1, false),
+        (last, 8, 1000, true),
+        (0, 32, u64::from(SLOTS_MAX), true),
+        (0, 40, u64::from(SLOTS_MAX), false),
+    ] {
+        let mut chip = Plain([0; SIZE]);
+        let state = slots << SLOTS_SHIFT | size | data / DATA_UNIT << DATA_SHIFT;
+        store(&mut chip.0, (RECORD + STATE, 8, state));
+        let found = get(&mut chip, RECORD).map(|queue| queue.is_some());
+        let expected = if is_inside {
+            Ok(true)
+        } else {
+            Err(Failure::Size)
+        };
+        assert_eq!(found, expected, "{data:#x} {size} {slots}");
+    }
+    let mut chip = Plain([0; SIZE]);
+    let made = initialise(&mut chip, RECORD, caller(0), (last, 64), SLOTS_MAX);
+    assert_eq!(made, Err(Failure::Size));
+    assert_eq!(chip.0, [0; SIZE]);
+}
+
 /// Whatever a record says, accesses stay within the places, and every wait for a lock ends.
 #[test]
 fn a_record_that_was_written_over_leads_to_no_other_memory() {
@@ -288,7 +316,7 @@ proptest! {
     #[test]
     fn one_after_another_it_is_a_plain_queue(slots in 1u16..8, steps in prop::collection::vec(prop::option::of(0u8..255), 1..60)) {
         let mut chip = Plain([0; SIZE]);
-        let own = (0, DATA, ITEM as u32);
+        let own = (DATA, ITEM as u32);
         let made = initialise(&mut chip, RECORD, caller(0), own, slots).expect("free").expect("new");
         let mut model = VecDeque::new();
         for step in steps {

@@ -263,9 +263,7 @@ impl System {
                     0 => ((server, theirs), (client, c.own)),
                     _ => ((client, c.own), (server, theirs)),
                 };
-                self.space.check_copies(client, from, to, count)?;
-                for i in 0..count {
-                    let (from, to) = ((from.0, from.1 + i), (to.0, to.1 + i));
+                if count > 0 {
                     self.space.copy(client, from, to)?;
                 }
                 reply.push(&[word(3), word(4), count.into()]);

@@ -7,7 +7,7 @@
 //! *Nodes* are visited capabilities and dependencies, as [`bulkhead_capabilities::Space::steps`] counts them; *effects* are accesses of the
 //! kernel's unit to other tiles: an endpoint read, configured or invalidated, a bucket, a request, a question, one piece of memory.
 
-use bulkhead_abi::syscall::{EXCHANGE_MAX, Number};
+use bulkhead_abi::syscall::Number;
 use bulkhead_capabilities::{
     ACTIVITY_STEPS, CUT_STEPS, DEPTH_MAX, FRESH_STEPS, LOOKUP_STEPS, MAKE_STEPS, QUOTAS,
     REVOKE_STEPS,
@@ -41,11 +41,8 @@ pub const REVOCATION: Bound = bound(2 * REVOKE_STEPS + 4 + DEPTH_MAX as u32, 3);
 pub const CLEARING: Bound = bound(LOOKUP, 1);
 /// A step of making an activity or a window: makes a part; or discards the two parts of a window that exist and closes the window.
 pub const MAKING: Bound = bound(2 * UNDONE + CUT_STEPS + LOOKUP, 2);
-/// What a server agreed to: checks every capability and then copies it; then asks the server its next question.
-pub const AGREEMENT: Bound = bound(
-    EXCHANGE_MAX as u32 * 2 * COPY + 4 * LOOKUP + ASKED * REVOKE_STEPS,
-    ASKED + 1,
-);
+/// What a server agreed to: copies a capability; then asks the server its next question.
+pub const AGREEMENT: Bound = bound(COPY + 4 * LOOKUP + ASKED * REVOKE_STEPS, ASKED + 1);
 
 /// The most that a call costs before it is answered, waits, or becomes a job of bounded steps.
 pub const fn of(call: Number) -> Bound {

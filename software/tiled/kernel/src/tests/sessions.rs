@@ -466,3 +466,35 @@ fn a_server_hears_of_every_closed_session() {
     told.sort_unstable();
     assert_eq!(told, (1000..1000 + u64::from(made)).collect::<Vec<_>>());
 }
+
+/// Before the fix, one piece of work copied up to eight capabilities, which took 1500 cycles each: five of them took longer than any piece
+/// may take.
+#[test]
+fn an_exchange_is_of_one_capability() {
+    let (mut system, mut chip, client, server) = served();
+    open(&mut system, &mut chip, client);
+    for target in [40, 41] {
+        let make = Syscall::CreateSemaphore { target, value: 0 };
+        call(&mut system, &mut chip, server, make).unwrap();
+    }
+    let two = call(&mut system, &mut chip, client, exchange(0, 50, 2));
+    assert_eq!(two, Err(SyscallError::BadArgument));
+    for selector in [0, 1] {
+        let obtain = exchange(0, 50 + selector, 1);
+        assert_eq!(later(&mut system, &mut chip, client, obtain), Ok(None));
+        let before = system.space().steps();
+        // A server that gives more gives one.
+        let given = answer(
+            &mut system,
+            &mut chip,
+            &[0, 40 + u64::from(selector), 2, 8, 9],
+        );
+        assert_eq!(given, Some(Ok(vec![8, 9, 1])));
+        let nodes = system.space().steps() - before;
+        assert!(nodes <= crate::costs::AGREEMENT.nodes.into(), "{nodes}");
+        let raise = |semaphore| Syscall::SemaphoreUp { semaphore };
+        call(&mut system, &mut chip, client, raise(50 + selector)).unwrap();
+        let other = call(&mut system, &mut chip, client, raise(51 + selector));
+        assert_eq!(other, Err(SyscallError::NoCapability));
+    }
+}

@@ -128,11 +128,13 @@ impl Pages {
         }
     }
 
-    /// Notes that a frame of the memory for unchanged pages could not be filled.
-    pub fn failed(&mut self, given: &Given) {
+    /// The pages for a client's fault could not be filled: the client does not have them, and can ask again.
+    pub fn failed(&mut self, number: usize, given: &Given) {
         if let Place::Shared(frame) = given.place {
             self.shared.drop_frame(frame);
         }
+        let back = self.give_back(number, given.address, given.pages);
+        assert_eq!(back, Ok(()), "they were given a moment ago");
     }
 
     /// The pages for a client's fault at an address: at least one, at most `most`.

@@ -131,15 +131,14 @@ fn unchanged_pages_are_shared_until_somebody_writes() {
     let other = all.fault(1, AREA.start + PAGE, Read, 1).unwrap();
     assert_eq!(other.taken[..], [(0, AREA.start)]);
     // If its file cannot be read, nobody gets the frame's old contents.
-    all.failed(&other);
-    let again = all.fault(0, AREA.start + PAGE, Read, 1).unwrap();
-    assert_eq!(
-        again.fill,
-        Fill::File {
-            file: 7,
-            offset: PAGE
-        }
-    );
+    all.failed(1, &other);
+    for client in [0, 1] {
+        assert_eq!(all.shares(client), 0);
+        let again = all.fault(client, AREA.start + PAGE, Read, 1).unwrap();
+        let offset = PAGE;
+        assert_eq!(again.fill, Fill::File { file: 7, offset });
+        all.failed(client, &again);
+    }
 }
 
 /// What a client does.
@@ -149,6 +148,8 @@ enum Does {
     Writes(u8),
     GivesBack(u64),
     Prepares,
+    /// Its page is in a file that cannot be read now: it asks again later.
+    Fails(bool),
     Restarts,
 }
 
@@ -158,6 +159,7 @@ fn does() -> impl Strategy<Value = Does> {
         6 => any::<u8>().prop_map(Does::Writes),
         2 => (1u64..4).prop_map(Does::GivesBack),
         2 => Just(Does::Prepares),
+        3 => any::<bool>().prop_map(Does::Fails),
         1 => Just(Does::Restarts),
     ]
 }
@@ -291,6 +293,21 @@ proptest! {
                     if let Some(frame) = all.client(client).unwrap().wants_zeros(most.max(1)) {
                         memory.own[client][frame as usize] = 0;
                         all.client(client).unwrap().zeroed(frame);
+                    }
+                }
+                Does::Fails(write) => {
+                    let access = if write { Write } else { Read };
+                    if !memory.mapped[client].contains_key(&address)
+                        && let Ok(given) = all.fault(client, address, access, most)
+                    {
+                        if matches!(given.fill, Fill::File { .. }) {
+                            for (other, address) in &given.taken {
+                                prop_assert!(memory.mapped[*other].remove(address).is_some());
+                            }
+                            all.failed(client, &given);
+                        } else {
+                            memory.carry_out(client, &given);
+                        }
                     }
                 }
                 Does::Restarts => {
