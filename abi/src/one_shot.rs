@@ -282,7 +282,6 @@ mod tests {
             (port::LOCK, 4),
             (port::NEWS, 4),
             (port::STATE, 8),
-            (port::ADDRESS, 8),
             (port::HOLDER, 4),
         ];
         assert!(fields.is_sorted());
@@ -290,7 +289,7 @@ mod tests {
             assert!(pair[0].0 + pair[0].1 <= pair[1].0);
         }
         assert!(fields.iter().all(|(at, size)| at % size == 0));
-        assert!(fields[4].0 + fields[4].1 <= PORT_SIZE && PORT_SIZE == 32);
+        assert!(fields[3].0 + fields[3].1 <= PORT_SIZE && PORT_SIZE == 32);
         assert_eq!(PORTS_OFFSET, 0x7E00);
     }
 

@@ -121,6 +121,13 @@ impl Space {
         self.behind(caller, origin, target, 1, service)
     }
 
+    /// What took the last shares of a receive gate was discarded: its next ones are again those of `before`.
+    pub fn go_back(&mut self, receive: NodeId, before: &Receive) {
+        if let Object::Receive(gate) = self.object_mut(receive) {
+            gate.next = before.next;
+        }
+    }
+
     /// What the kernel keeps of a service, if this is a living service.
     pub fn offer(&mut self, service: NodeId) -> Option<&mut Service> {
         let node = self.nodes.get_mut(service.index())?;

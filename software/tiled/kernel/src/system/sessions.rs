@@ -33,11 +33,11 @@ impl System {
         gate: u16,
         target: u16,
     ) -> Result<(), SyscallError> {
-        let is_active = match self.space.look(caller, gate)?.1 {
-            Object::Receive(gate) => gate.place.is_some(),
+        let (receives, before) = match self.space.look(caller, gate)? {
+            (id, Object::Receive(gate)) => (id, *gate),
             _ => return Err(SyscallError::WrongKind),
         };
-        if !is_active {
+        if before.place.is_none() {
             return Err(SyscallError::WrongState);
         }
         let node = self.space.create_service(caller, gate, target)?;
@@ -50,6 +50,7 @@ impl System {
         };
         if offered.is_err() {
             self.discard(node);
+            self.space.go_back(receives, &before);
         }
         offered
     }
