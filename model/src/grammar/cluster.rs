@@ -46,7 +46,7 @@ pub const CLUSTER: ElementRule = ElementRule {
             "coherent",
             Boolean,
             "false",
-            "Its caches are coherent with those of other clusters and tiles. No chip of this machine has that yet, so `true` is refused.",
+            "Its caches are coherent with those of other clusters. The machine can do that; a description cannot have it yet, so `true` is refused.",
         ),
         SOURCE,
     ],

@@ -28,7 +28,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
         if node.boolean("coherent") {
             errors.push(Diagnostic::new(
                 Problem::Inconsistent(format!(
-                    "cluster `{}` is coherent with other clusters and tiles, which the machine cannot do",
+                    "cluster `{}` is coherent with other clusters, which a description cannot have yet",
                     node.text("name")
                 )),
                 node.place("coherent"),
