@@ -164,7 +164,7 @@ impl Home {
         let at = self.find(tag);
         let at = at.unwrap_or_else(|| panic!("line {tag:#x} is not busy"));
         let culprit = self.transactions.remove(at).owner;
-        let resource = Resource::Directory(self.memory);
+        let resource = Resource::Home(self.memory);
         for waiting in self.waiting.iter_mut().filter(|w| w.tag == tag) {
             let (victim, account) = (waiting.owner, &mut waiting.account);
             let waited = now - account.accounted();

@@ -318,18 +318,22 @@ impl Directory {
 
     /// For whom a request would wait because of the line or of miss registers.
     fn would_wait(&self, ask: &Ask) -> Option<Owner> {
-        let (line, port) = (ask.line, ask.port);
-        let full = || {
-            let counts = |t: &&Transaction| t.is_below() && (!self.divided || t.ask.port == port);
-            let mut reads = self.transactions.iter().filter(counts);
-            let first = reads.next()?;
-            let asks = match self.cache.slot_of(line) {
-                Some(slot) => self.upgrades(ask, slot),
-                None => true,
-            };
-            (asks && 1 + reads.count() >= self.limit).then(|| self.owner(first.ask.port))
+        self.blocker(ask.line).or_else(|| self.full(ask))
+    }
+
+    /// For whom a request would wait because no miss register is free.
+    fn full(&self, ask: &Ask) -> Option<Owner> {
+        let asks = match self.cache.slot_of(ask.line) {
+            Some(slot) => self.upgrades(ask, slot),
+            None => true,
         };
-        self.blocker(line).or_else(full)
+        if !asks {
+            return None;
+        }
+        let counts = |t: &&Transaction| t.is_below() && (!self.divided || t.ask.port == ask.port);
+        let mut reads = self.transactions.iter().filter(counts);
+        let first = reads.next()?;
+        (1 + reads.count() >= self.limit).then(|| self.owner(first.ask.port))
     }
 
     /// Whether a request needs a line alone that is here, but may be in other clusters, too.
@@ -359,7 +363,7 @@ impl Directory {
         if manages.is_none() {
             let owner = self.owner(port);
             self.cache.set_owner(owner);
-            if let Some(blocker) = self.would_wait(&transaction.ask) {
+            if let Some(blocker) = self.full(&transaction.ask) {
                 return Err((transaction.ask, blocker));
             }
         }

@@ -545,6 +545,25 @@ fn run(clusters: u8, accesses: u64) -> (Table, Table) {
     (first, directory)
 }
 
+/// A line that is fetched ahead takes a place of the kind for which it is fetched.
+#[test]
+fn instructions_fetched_ahead_are_instructions() {
+    for what in [Fill::Data, Fill::Instructions] {
+        let mut world = World::new(1, (1, 1), 1, 1);
+        let ask = Ask {
+            port: 0,
+            line: 0,
+            request: Request::Ahead(what),
+            ids: QosIds::default(),
+            account: Account::new(0),
+        };
+        let directory = &mut world.directories[0];
+        let begun = directory.fetch_ahead(0, ask, &mut world.ledger);
+        assert_eq!(begun, Foreseeing::Begun);
+        assert_eq!(directory.filled_by((0, 0), 0, what), Ok((0, 0)));
+    }
+}
+
 #[test]
 fn every_load_gives_the_last_value_and_every_transition_happens() {
     let accesses = if cfg!(debug_assertions) {

@@ -223,10 +223,6 @@ impl Directory {
             account: wanted.account,
         });
         self.ended = true;
-        let back = |t: &super::Transaction| t.ask.line == line && matches!(t.memory, Memory::Back);
-        if let Some(at) = self.transactions.iter().position(back) {
-            self.manage_here(at, now, ledger);
-        }
     }
 
     /// The other clusters have performed a cache-management operation: now this one does. `account` continues that of the request.
@@ -239,10 +235,12 @@ impl Directory {
         let at = at.unwrap_or_else(|| panic!("nobody managed {line:#x}"));
         let transaction = &mut self.transactions[at];
         transaction.ask.account = account;
-        if self.surrenders.wanted_by(line).is_some() {
-            transaction.memory = Memory::Back;
-            return;
-        }
+        // A home has one request for a line at a time: it has the answer to its last question, and its next one comes behind this.
+        let wanted = self.surrenders.wanted_by(line);
+        assert!(
+            wanted.is_none(),
+            "{line:#x} is managed and wanted: {wanted:?}"
+        );
         self.manage_here(at, now, ledger);
         self.settle(now, ledger);
     }

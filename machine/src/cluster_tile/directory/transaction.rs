@@ -34,8 +34,6 @@ pub(super) enum Memory {
     Writing,
     /// The other clusters perform a cache-management operation first. Nothing has changed here.
     Elsewhere,
-    /// They have, but the home still wants the line.
-    Back,
 }
 
 #[derive(Clone, Debug)]
