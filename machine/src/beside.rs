@@ -1,9 +1,9 @@
-//! A DMA engine or a peripheral as a part of its own: at the network, beside tiles and memories.
+//! A DMA engine or a peripheral as a separate part of the network, beside tiles and memories.
 //!
 //! Why it exists: on a chip whose harts have caches, an engine is a device of the whole chip. Harts of all tiles read and write its
-//! registers over the network, and its accesses go to the memories, and to those of tiles, as packets of its own. It does not see caches:
-//! software flushes what it has stored, and what an engine has written. A channel that begins to ask for an interrupt sends a message to the
-//! tile that the platform says. What it deliberately does not know: who programs it, and other parts.
+//! registers over the network, and its accesses travel as packets to the memories, including those of tiles. It does not see caches:
+//! software flushes lines that it has stored, and lines that an engine has written. A channel that begins to request an interrupt sends a
+//! message to the tile that the platform names. What it deliberately does not know: which program uses it, and other parts.
 
 use crate::config::{MemoryMap, PlatformConfig};
 use crate::dma::{self, Access, Data, Dma, DmaStatistics, Failure, Side};
@@ -32,10 +32,10 @@ pub struct EngineMap {
 /// Whose registers a page has.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// Those of a DMA engine with so many channels.
+    /// The registers of a DMA engine with this many channels.
     Engine(u32),
     Peripheral,
-    /// Those of a memory's bandwidth controller.
+    /// The registers of a memory's bandwidth controller.
     Bandwidth,
 }
 
@@ -291,7 +291,7 @@ impl BesidePart {
         }
     }
 
-    /// Writes the begin of the content of a storage device. False: it has fewer bytes, or is none.
+    /// Writes the first bytes of a storage device's content. False: it has fewer bytes, or is not a storage device.
     pub fn load(&mut self, bytes: &[u8]) -> bool {
         match &mut self.dma {
             Mover::Dma(_) => false,

@@ -186,7 +186,7 @@ pub struct MemoryConfig {
     pub size: u64,
     /// Router that the tile is attached to (ignored by a crossbar).
     pub router: u16,
-    /// It has no bytes of its own, but is the second port of these memories, one behind the other; they have all their bytes.
+    /// If not empty: it has no bytes of its own, but is the second port of these memories, in this order.
     pub second_port_of: Vec<TileId>,
     /// Bits of an address in its window that the translator in front of it drops; 0: there is none.
     pub dropped: u64,

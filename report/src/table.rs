@@ -188,7 +188,7 @@ pub fn placement_grid(placement: &Placement) -> Grid {
     grid
 }
 
-/// The tiles where nobody is, as a sentence without a stop; nothing if there are none.
+/// The tiles without applications, as a sentence without a full stop; nothing if there are none.
 pub fn nobody(placement: &Placement) -> Option<String> {
     let free = placement
         .tiles

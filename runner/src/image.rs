@@ -31,7 +31,7 @@ pub struct TilePiece {
     pub tile: u16,
     /// Address as seen by the tile's hart.
     pub address: u64,
-    /// What lies there.
+    /// The bytes there.
     pub bytes: Vec<u8>,
 }
 
@@ -42,7 +42,7 @@ pub struct Piece {
     pub memory: u16,
     /// Offset in it.
     pub offset: u64,
-    /// What lies there.
+    /// The bytes there.
     pub bytes: Vec<u8>,
 }
 

@@ -14,7 +14,7 @@ use bulkhead_machine::types::{Owner, Tick, TileId};
 
 /// Listens to markers and forwards everything.
 pub struct NamedTracer {
-    /// Says who is who.
+    /// Knows the names of activities.
     pub naming: Box<dyn Naming>,
     /// Writes the trace.
     pub tracer: Tracer,

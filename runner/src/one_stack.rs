@@ -1,7 +1,8 @@
 //! Whether compiled procedures need their stack, or registers, behind a call that ends a job.
 //!
-//! Why it exists: in languages whose tasks wait in the middle of a procedure, nothing but an analysis can refuse a task that needs what is gone then. It
-//! reads the compiler's assembly, which is all that is assembled. What it deliberately does not know: the language, and the kernel.
+//! Why it exists: in languages whose tasks wait in the middle of a procedure, only an analysis can refuse a task that needs values that are
+//! lost then. It reads the compiler's assembly, which is the assembler's only input. What it deliberately does not know: the language, and
+//! the kernel.
 //!
 //! A value is needed if some path from behind the call reads it before it writes it: a register, or a byte of the procedure's own frame. The paths are those
 //! of the control flow, feasible or not, so the analysis may refuse too much and never too little: an instruction that it does not know, a jump to somewhere
@@ -28,7 +29,7 @@ pub const ENDS: &[&str] = &[
     "bulkhead_ada_next",
 ];
 
-/// The one of them that makes a procedure keep its frame.
+/// The call among these that makes a procedure keep its frame.
 const KEEPS: &str = "bulkhead_ada_wait_kept";
 
 /// A procedure that is refused.
@@ -267,7 +268,7 @@ struct Procedure {
 type Needed = (Registers, BTreeSet<i64>);
 
 impl Procedure {
-    /// Whether its frame is there again behind all calls that end a job.
+    /// Whether its frame is restored after all calls that end a job.
     fn is_kept(&self) -> bool {
         let mut calls = self.instructions.iter().map(|it| it.calls.as_deref());
         calls.any(|call| call == Some(KEEPS))

@@ -144,8 +144,8 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Error> {
     std::fs::write(path, contents).map_err(|error| Error::file(path, error))
 }
 
-/// Writes a file of a folder of results, and the folders above it. Whatever else has its name there is replaced: the folder may belong to
-/// several people, so a link is not followed, and nothing waits for the reader of a pipe. Nobody finds half of a file there.
+/// Writes a file of a folder of results, and the folders above it. It replaces whatever has its name there: several people may use the
+/// folder, so a link is not followed, and the write does not wait for the reader of a pipe. No reader finds half of a file.
 ///
 /// # Errors
 /// If it cannot be written, or a folder has its name.

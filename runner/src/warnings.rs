@@ -1,7 +1,7 @@
 //! Arguments of descriptions that their programs do not mention.
 //!
-//! Why it exists: a program takes a default for an argument that it does not find, so a misspelt name changes what it does and says nothing.
-//! What it deliberately does not know: how programs are built, and what they do with arguments.
+//! Why it exists: a program takes a default for an argument that it does not find, so a misspelt name silently changes its behaviour. What
+//! it deliberately does not know: how programs are built, and what they do with arguments.
 
 use crate::programs::Program;
 use bulkhead_machine::image::Image;

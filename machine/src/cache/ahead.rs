@@ -17,13 +17,13 @@ const UNUSED_MAX: usize = 64;
 #[derive(Debug)]
 pub(super) struct Ahead {
     prefetcher: Prefetcher,
-    /// Lines that were fetched ahead and that nobody has used, the oldest first. Their first use trains, too.
+    /// Lines that were fetched ahead and have not been used, the oldest first. Their first use trains, too.
     unused: VecDeque<u64>,
     /// Ticks from one request of the prefetcher to the next.
     cycle: Tick,
     /// Lines fetched ahead.
     fetched: u64,
-    /// Lines among them that a request has used, and those among these that had not come then. Only the second level counts them.
+    /// Lines among them that a request has used, and those of these that had not arrived then. Only the second level counts them.
     used: u64,
     late: u64,
 }
@@ -52,7 +52,7 @@ impl Ahead {
         self.used
     }
 
-    /// Those among these that had not come when they were used for the first time.
+    /// Those of these that had not arrived when they were used for the first time.
     pub(super) fn late(&self) -> u64 {
         self.late
     }
@@ -80,7 +80,7 @@ impl First {
         ahead.is_some_and(|ahead| ahead.unused.contains(&line))
     }
 
-    /// Somebody uses a line. Whether that is the first use of a line that was fetched ahead.
+    /// A line is used. Returns whether this is the first use of a line that was fetched ahead.
     pub(super) fn uses(&mut self, line: u64) -> bool {
         let Some(ahead) = &mut self.ahead else {
             return false;
@@ -235,7 +235,7 @@ impl Hierarchy {
         self.second_ahead = Some(ahead);
     }
 
-    /// A line comes from memory into the second level only; whoever wants it until then joins.
+    /// A line comes from memory into the second level only; requests for it until then join.
     fn read_ahead<L: Lower>(&mut self, at: Tick, line: u64, owner: Owner, lower: &mut L) {
         let waiter = Waiter::Fetch { token: 0 };
         let access = Blocked::new(at, line, owner, waiter, false);

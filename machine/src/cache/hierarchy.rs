@@ -157,7 +157,7 @@ struct Miss {
 /// An access that needs a miss register, or room for what it may push out.
 #[derive(Clone, Copy, Debug)]
 struct Blocked {
-    /// It has been looked up where it asks, and goes on not before this moment.
+    /// It has been looked up at its level, and does not continue before this moment.
     ready: Tick,
     /// Up to when its wait is booked.
     booked: Tick,
@@ -171,7 +171,7 @@ struct Blocked {
 }
 
 impl Blocked {
-    /// An access that goes on at `ready`, or waits from then on.
+    /// An access that continues at `ready`, or waits from then on.
     fn new(ready: Tick, line: u64, owner: Owner, waiter: Waiter, whole: bool) -> Self {
         Self {
             ready,
@@ -405,7 +405,7 @@ impl Hierarchy {
         all
     }
 
-    /// What the caches have counted, for whomever.
+    /// What the caches have counted, for all owners together.
     pub fn events(&self) -> CacheEvents {
         let second = self.second.as_ref().map(|(cache, _)| cache.total());
         let second = second.unwrap_or_default();
@@ -530,7 +530,7 @@ impl Hierarchy {
         }
     }
 
-    /// An access that the first level has not answered, at `now`, and that goes on at `ready`.
+    /// An access that the first level has not answered, at `now`, and that continues at `ready`.
     fn miss<L: Lower>(
         &mut self,
         now: Tick,

@@ -14,7 +14,7 @@ use crate::types::{LINE_MAX, Line, Owner, Tick};
 static BLANK: Line = [0; LINE_MAX];
 
 impl Hierarchy {
-    /// Takes the bytes of an access that is to follow ([`Hierarchy::unit_access`]): what is written; of a read, room for so many.
+    /// Prepares the access that follows ([`Hierarchy::unit_access`]): takes the bytes of a write, or room for the bytes of a read.
     pub fn carry(&mut self, token: u32, address: u64, length: usize, written: Option<&[u8]>) {
         let mut bytes = BLANK;
         if let Some(written) = written {

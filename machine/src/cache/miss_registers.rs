@@ -288,7 +288,7 @@ impl Hierarchy {
         );
     }
 
-    /// A decision of `holder` (its line has come, or has been written) lets the first of those that wait go on: it ends a stretch of
+    /// A decision of `holder` (its line has come, or has been written) lets the first of the waiting accesses continue. It ends a part of
     /// the wait of each of them.
     fn book_blocked<L: Lower>(&mut self, now: Tick, holder: Owner, lower: &mut L) {
         let Some(first) = self.blocked.front() else {
@@ -305,7 +305,7 @@ impl Hierarchy {
         }
     }
 
-    /// A miss register of `holder` became free, or room for what a miss pushes out: waiting accesses go on in order.
+    /// A miss register of `holder` became free, or room for the lines that a miss evicts: waiting accesses continue in order.
     fn retry<L: Lower>(
         &mut self,
         now: Tick,

@@ -1,7 +1,7 @@
 //! Which lines a cache fetches ahead by itself.
 //!
-//! Why it exists: it sees the requests that train it, and says which lines will be wanted next. What it deliberately does not know: whether those
-//! lines are fetched, and what that costs ([`super::hierarchy`]).
+//! Why it exists: it sees the requests that train it, and predicts the lines that will be needed next. What it deliberately does not know:
+//! whether those lines are fetched, and what that costs ([`super::hierarchy`]).
 //!
 //! Streams: requests for lines at equal distances, ascending or descending, whichever instructions make them, as the data caches of Arm's cores
 //! recognise them (Cortex-A9 technical reference manual, DDI 0388I, section 7.6.2). Strides: the requests of one instruction, as in gem5's
@@ -55,7 +55,7 @@ pub struct Prefetcher {
 }
 
 impl Prefetcher {
-    /// A prefetcher that knows nothing, of a valid configuration, for lines of so many bytes.
+    /// An untrained prefetcher, of a valid configuration, for lines of this many bytes.
     pub fn new(config: &PrefetcherConfig, line: u32) -> Self {
         let (streams, entries) = match config.kind {
             PrefetcherKind::Stream { streams, .. } => (streams as usize, 0),
@@ -98,7 +98,7 @@ impl Prefetcher {
         &self.next
     }
 
-    /// The last so many of the lines that were named were not fetched: a stream names them again.
+    /// This many of the lines that were named last were not fetched: a stream names them again.
     pub fn not_fetched(&mut self, lines: usize) {
         let last = self.streams.iter_mut().max_by_key(|stream| stream.used);
         if let Some(stream) = last {

@@ -1,12 +1,12 @@
 //! The prefetcher of a cluster's second level.
 //!
-//! Why it exists: the requests of each hart train tables of their own, so no hart changes what is foreseen for another one. A request
-//! whose line is not there, and the first use of a line that was fetched ahead, train; the lines that are named begin at once, in
-//! the hart's name and with the identifiers of the request, or are dropped ([`Directory::fetch_ahead`]). What it deliberately does not
-//! know: patterns ([`Prefetcher`]), and whose lines may leave.
+//! Why it exists: the requests of each hart train a separate table, so no hart changes the predictions for another one. Requests that miss,
+//! and first uses of lines that were fetched ahead, train the table. Fetches of the predicted lines begin at once, in the hart's name and
+//! with the identifiers of the request, or are dropped ([`Directory::fetch_ahead`]). What it deliberately does not know: patterns
+//! ([`Prefetcher`]), and whose lines may leave.
 //!
-//! The hart learns what was fetched for it with the next answer to one of its requests, so its counters change at a moment that no
-//! window changes.
+//! The hart learns what was fetched for it with the next answer to one of its requests, so its counters change at a moment that does not
+//! depend on windows.
 
 use super::Directory;
 use super::directory::{Fill, Foreseeing, Presence};
@@ -27,7 +27,7 @@ const UNUSED_MAX: usize = 64;
 #[derive(Debug)]
 struct OfHart {
     prefetcher: Prefetcher,
-    /// Lines that were fetched ahead and that nobody has used, the oldest first.
+    /// Lines that were fetched ahead and have not been used, the oldest first.
     unused: VecDeque<u64>,
     /// What the hart does not know yet.
     untold: Foreseen,
@@ -49,7 +49,7 @@ struct Trainer {
 }
 
 impl Ahead {
-    /// That of a second level for so many harts, if it has one.
+    /// The prefetcher of a second level for this many harts, if it has one.
     pub fn of(l2: &CacheConfig, harts: usize) -> Option<Box<Self>> {
         let config = l2.prefetcher.as_ref()?;
         let hart = |_| OfHart {
@@ -62,7 +62,7 @@ impl Ahead {
         }))
     }
 
-    /// Somebody asks for a line. Whether that is the first use of a line that was fetched ahead, if it is not `Absent`.
+    /// A line is requested. Returns whether this is the first use of a line that was fetched ahead, if it is not `Absent`.
     fn uses(&mut self, line: u64, presence: Presence) -> bool {
         let awaits = |hart: &&mut OfHart| hart.unused.contains(&line);
         let Some(hart) = self.harts.iter_mut().find(awaits) else {

@@ -1,9 +1,9 @@
-//! Which places of a shared cache the requests of somebody may fill, and how many they have filled.
+//! Which places of a shared cache each requester may fill, and how many it has filled.
 //!
-//! Why it exists: one table of ways, looked up by who asks, is under both mechanisms that limit harts. With lockdown registers (PL310)
-//! the requester is the port; with a capacity controller (CBQRI 1.0) it is the resource-control identifier that the hart gave the
-//! request. The controller also counts what requests have allocated, by their monitoring identifier. It deliberately does not know:
-//! lines, registers and times.
+//! Why it exists: both mechanisms that limit harts use one table of ways, indexed by the requester. With lockdown registers (PL310) the
+//! requester is the port; with a capacity controller (CBQRI 1.0) it is the resource-control identifier that the hart gave the request. The
+//! controller also counts what requests have allocated, by their monitoring identifier. It deliberately does not know: lines, registers and
+//! times.
 
 use super::directory::{Fill, PORTS};
 use super::messages::{Ask, Port};
@@ -93,7 +93,7 @@ pub struct Capacity {
     all: u64,
     /// There is a controller, so the requester is the RCID and not the port.
     controlled: bool,
-    /// By place: who has filled it. Empty without a controller.
+    /// By place: the requester that filled it. Empty without a controller.
     filled: Vec<Option<Filled>>,
     /// By MCID.
     counters: Vec<Counter>,

@@ -1,13 +1,11 @@
 //! The second level of a cluster: an inclusive cache with a directory of the first levels.
 //!
-//! Why it exists: it decides in which order the harts get a line. Each line has at most one transaction at a time; a request whose
-//! line is busy waits, in the order of arrival. Evicted dirty lines and answers to probes never wait. It is a pure state machine:
-//! what it wants to say is in `out` and `below` after each call. What it deliberately does not know: how long messages travel, and
-//! what memory is.
+//! Why it exists: it decides in which order the harts get a line. Each line has at most one transaction at a time; a request whose line is
+//! busy waits, in the order of arrival. Evicted dirty lines and answers to probes never wait. It is a pure state machine: after each call,
+//! its messages are in `out` and `below`. What it deliberately does not know: how long messages travel, and what memory is.
 //!
-//! A line here has an owner (one first level has it exclusive or modified), sharers, or nobody. First levels drop clean lines
-//! silently, so owner and sharers may have no copy any more; they say so when they are probed. A request by the owner itself says
-//! it, too.
+//! A line here has an owner (one first level has it exclusive or modified), sharers, or nobody. First levels drop clean lines silently, so
+//! owner and sharers may have no copy any more; they report this when they are probed. A request by the owner itself shows it, too.
 
 mod ahead;
 mod outside;
@@ -49,7 +47,7 @@ pub struct Directory {
     holders: Vec<Holders>,
     transactions: Vec<Transaction>,
     waiting: VecDeque<Waiting>,
-    /// Lines on their way to memory, and because of whom.
+    /// Lines on their way to memory, and the ports that caused this.
     writing: Vec<(u64, Port, Line)>,
     /// Instructions on their way to a port, which the directory does not track: at most one for each fetch under way.
     fetched: Vec<(Port, u64, Line)>,
@@ -57,7 +55,7 @@ pub struct Directory {
     surrenders: Surrenders,
     /// Other clusters have the same lines, and memory's home agent asks this one for them.
     pub coherent: bool,
-    /// The ways that fills may take, and who has filled what. Hits are not limited.
+    /// The ways that fills may take, and the requester that filled each place. Hits are not limited.
     pub capacity: Capacity,
     /// Requests of the capacity controller that are done; the caller takes them.
     pub reclaimed: Vec<(Port, Account)>,
@@ -140,8 +138,7 @@ impl Directory {
         }
     }
 
-    /// From now on, each of this many ports has an equal part of the miss registers of its own: nobody waits for a register that
-    /// another port has.
+    /// From now on, the miss registers are divided equally among this many ports: no request waits for a register of another port.
     pub fn divide_registers(&mut self, ports: usize) {
         self.divided = true;
         self.limit /= ports;
@@ -224,7 +221,7 @@ impl Directory {
         self.transactions.iter().any(|t| t.recalls(line))
     }
 
-    /// The hart for which something about a line is under way.
+    /// The hart for which something is under way on a line, here or in another cluster.
     fn blocker(&self, line: u64) -> Option<Owner> {
         let about = self.transactions.iter().find(|t| t.is_about(line));
         let transaction = about.map(|t| t.ask.port);
@@ -316,12 +313,12 @@ impl Directory {
         }
     }
 
-    /// For whom a request would wait because of the line or of miss registers.
+    /// The hart for which a request would wait, because of the line or of miss registers.
     fn would_wait(&self, ask: &Ask) -> Option<Owner> {
         self.blocker(ask.line).or_else(|| self.full(ask))
     }
 
-    /// For whom a request would wait because no miss register is free.
+    /// The hart for which a request would wait because no miss register is free.
     fn full(&self, ask: &Ask) -> Option<Owner> {
         let asks = match self.cache.slot_of(ask.line) {
             Some(slot) => self.upgrades(ask, slot),
@@ -588,7 +585,7 @@ impl Directory {
         slot.expect("it belongs to somebody")
     }
 
-    /// The bytes of a modified line leave its owner; the message that says so is still to come. Until then nobody looks at them
+    /// The bytes of a modified line leave its owner, before the message that reports this. Until the message comes, no request uses them
     /// here.
     pub fn leaves(&mut self, port: Port, line: u64, bytes: &[u8]) {
         let slot = self.belongs(port, line);
@@ -678,7 +675,7 @@ impl Directory {
         self.settle(now, ledger);
     }
 
-    /// Goes on with a transaction as far as possible.
+    /// Continues a transaction as far as possible.
     fn proceed(&mut self, at: usize, now: Tick, ledger: &mut Ledger) {
         let transaction = &mut self.transactions[at];
         if transaction.probed != 0 {
@@ -736,7 +733,7 @@ impl Directory {
         self.ended = true;
     }
 
-    /// The answer to a request for which nobody is in the way any more.
+    /// The answer to a request that need not wait any more.
     fn answer(
         &mut self,
         line: u64,

@@ -1,9 +1,8 @@
 //! The first level of one hart: a data cache whose lines are invalid, shared, exclusive or modified, and an instruction cache.
 //!
-//! Why it exists: it answers whether the hart may use a line at once, and otherwise asks for it; and it gives up lines when others
-//! want them. It is a pure state machine: what it wants to say is in `out` after each call. Bytes move to and from the line's place
-//! in the second level ([`super::messages`] says why they can). What it deliberately does not know: times, other harts, what the
-//! hart does with a line.
+//! Why it exists: it answers whether the hart may use a line at once, and otherwise asks for it; and it gives up lines when others want
+//! them. It is a pure state machine: after each call, its messages are in `out`. Bytes move to and from the line's place in the second
+//! level ([`super::messages`] says why they can). What it deliberately does not know: times, other harts, what the hart does with a line.
 //!
 //! A line is in state M if the cache says that it is dirty; E if it is not, and `exclusive` says that no other first level has it;
 //! otherwise S. For each line at most one request is under way. While one is, no access to the line hits, so the accesses of a

@@ -17,7 +17,7 @@ use bulkhead_abi::cbqri::allocation::SUCCESS;
 /// A flush that is under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flush {
-    /// Who has ordered it, and pays for it.
+    /// The hart that ordered it, and to which its waits are booked.
     by: Port,
     rcid: u16,
     what: Fill,
@@ -75,7 +75,7 @@ impl SecondLevel {
         }
     }
 
-    /// Goes on with the flush when a line has left.
+    /// Continues the flush when a line has left.
     pub(super) fn reclaimed(&mut self, now: Tick, ledger: &mut Ledger) {
         if let Some((port, account)) = self.directory.reclaimed.pop() {
             let owner = Owner::new(self.tile, port.into());

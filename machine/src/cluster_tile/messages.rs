@@ -1,15 +1,15 @@
-//! What the first levels of a cluster and its second level say to each other.
+//! The messages between the first levels of a cluster and its second level.
 //!
 //! Why it exists: the protocol is two state machines ([`super::FirstLevel`], [`super::Directory`]) that share nothing but these
 //! messages. Messages do not know how long they travel. The protocol relies on three orders, which the machine's times give:
 //! replies of a port arrive in the order in which they left; a request arrives after the replies that left its port before it;
 //! and messages to a port about one line arrive in the order in which they left.
 //!
-//! Messages about a line do not carry its bytes, except for instructions. The second level has a place for every line of a first
-//! level, and nobody else may use the bytes in that place while a message that moves them is under way. Bytes that leave a first level
-//! belong to the line's owner, so whoever wants them probes the owner first, and the answer comes behind the message. Bytes that
-//! are granted change or move only after a probe of that port, which follows the grant. So bytes are copied once: into the second level
-//! when they leave a first level, and out of it when they arrive there.
+//! Messages about a line do not carry its bytes, except for instructions. The second level has a place for every line of a first level, and
+//! nobody else may use the bytes in that place while a message that moves them is under way. Bytes that leave a first level belong to the
+//! line's owner, so another hart gets them only after a probe of the owner, and the answer to the probe follows the message. Bytes that are
+//! granted change or move only after a probe of that port, which follows the grant. So bytes are copied once: into the second level when
+//! they leave a first level, and out of it when they arrive there.
 
 use super::directory::Fill;
 use crate::hart::{Management, QosIds};
@@ -30,10 +30,10 @@ pub enum Request {
     Fetch,
     /// A cache-management operation in all caches of the cluster.
     Manage(Management),
-    /// The capacity controller wants the line to leave the cluster, if it still is one that requests with these identifiers have filled
-    /// for this. Nobody gets an answer.
+    /// The capacity controller wants the line to leave the cluster, if it still is one that requests with these identifiers have filled for
+    /// this. There is no answer.
     Reclaim(Fill),
-    /// The second level fetches the line ahead, for this. Nobody gets an answer, and it never waits.
+    /// The second level fetches the line ahead, for this. There is no answer, and it never waits.
     Ahead(Fill),
 }
 
@@ -91,7 +91,7 @@ pub struct Foreseen {
     pub fetched: u16,
     /// Lines that a request has used for the first time.
     pub used: u16,
-    /// Those among them that had not come yet.
+    /// Those of them that had not arrived yet.
     pub late: u16,
 }
 
@@ -166,7 +166,7 @@ pub enum Below {
     Write {
         /// First address.
         line: u64,
-        /// Because of whom.
+        /// The port that causes it.
         port: Port,
         /// The identifiers of the request for which it leaves.
         ids: QosIds,

@@ -156,7 +156,7 @@ impl Side {
         self.limit = self.limit.min(now + reach);
     }
 
-    /// A message has come. `account` takes it further to now.
+    /// A message has arrived. `account` is continued up to now.
     fn complete(&self, now: Tick, account: &Account, ledger: &mut Ledger) {
         ledger.complete(self.owner, Transaction::CacheRead, account, now);
     }
@@ -259,7 +259,7 @@ impl HartPort {
         self.at = self.hart_time();
     }
 
-    /// The hart, if it was started, abandons what it does or waits for and goes on at `pc`, not before `at`.
+    /// The hart, if it was started, abandons its current work or wait and continues at `pc`, not before `at`.
     pub fn divert(&mut self, at: Tick, pc: u64) {
         self.hart.divert(pc, at);
         self.runnable |= self.started;

@@ -1,9 +1,9 @@
-//! What is to come to a part of a cluster, in the order of its moments.
+//! Future arrivals at a part of a cluster, in the order of their moments.
 //!
 //! Why it exists: a miss passes two such queues, and nearly everything comes in the order in which it was sent, because the ways of a
 //! cluster have fixed lengths. So a new arrival goes to the end, or a few places before it. The order is that of
-//! [`crate::engine::EventQueue`]: by moment, then by source; what comes from one source at one moment stays as it was sent. What it
-//! deliberately does not know: what comes.
+//! [`crate::engine::EventQueue`]: by moment, then by source; arrivals from one source at one moment stay in the order in which they were
+//! sent. What it deliberately does not know: the contents of an arrival.
 //!
 //! It holds what the harts of a cluster have under way (miss registers, probes, evicted lines, writes to devices within one way):
 //! some dozens. So a search from the end is short.
@@ -57,7 +57,7 @@ impl<E> Queue<E> {
         Some((time, event))
     }
 
-    /// Changes what is to come, the first one first.
+    /// Changes the future arrivals, the first one first.
     pub fn for_each_mut(&mut self, change: impl FnMut(&mut E)) {
         self.entries
             .iter_mut()

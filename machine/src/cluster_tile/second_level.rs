@@ -1,8 +1,8 @@
 //! The second level of a cluster with its times: the ways to it, its banks, and the memory below it.
 //!
-//! Why it exists: the [`Directory`] knows no times. A reply takes effect when it arrives. A request waits for its bank, has the bank
-//! for a while, and takes effect when its line has been looked up. Of one moment, replies come first, then lines from memory, then
-//! requests, each by port. What it deliberately does not know: what harts do, and what the network is.
+//! Why it exists: the [`Directory`] knows no times. A reply takes effect when it arrives. A request waits for its bank, has the bank for a
+//! while, and takes effect when its line has been looked up. At one moment, replies come first, then lines from memory, then requests, each
+//! by port. What it deliberately does not know: what harts do, and what the network is.
 
 use super::Directory;
 use super::ahead::Ahead;
@@ -51,14 +51,14 @@ const PASSING: u32 = 25;
 const SCAN: u32 = 33;
 const WANTED: u32 = 34;
 
-/// A bank of the second level: who has it, and who will have it, each up to when.
+/// A bank of the second level: its present and future users, each with the end of its use.
 #[derive(Debug, Default)]
 struct Bank {
     turns: VecDeque<(Owner, Tick)>,
 }
 
 impl Bank {
-    /// A request has its turn as soon as those that came before it have had theirs. Returns its begin, and books what it waits.
+    /// A request has its turn as soon as those that came before it have had theirs. Returns the beginning of its turn, and books its wait.
     fn turn(&mut self, now: Tick, ask: &mut Ask, length: Tick, cycle: Tick, to: &mut Books<'_>) {
         while self.turns.front().is_some_and(|(_, until)| *until <= now) {
             self.turns.pop_front();
@@ -214,7 +214,7 @@ impl SecondLevel {
             .push(now + self.up, component, Arrival::Request(ask));
     }
 
-    /// A hart's access to a DMA engine or a tile goes by on its way to the network.
+    /// A hart's access to a DMA engine or a tile passes on its way to the network.
     pub fn pass(&mut self, now: Tick, port: Port, mut packet: Packet) {
         packet.account.service += self.up;
         let passes = Arrival::Passes(Box::new(packet));
@@ -428,7 +428,7 @@ impl SecondLevel {
         }
     }
 
-    /// The bytes of a line here or on its way to memory, if memory has not the same.
+    /// The bytes of a line here or on its way to memory, if memory does not have the same.
     pub fn peek(&self, line: u64) -> Option<&[u8]> {
         self.directory.peek(line)
     }

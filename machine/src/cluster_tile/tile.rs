@@ -1,13 +1,12 @@
 //! A cluster as one tile: in which order its harts and its second level act.
 //!
-//! Why it exists: a hart runs ahead of the others only as far as no message can reach it. That is the earliest of: its own next event;
-//! the next event of the second level and the way down; the next message for any other hart and both ways, up and down; and that other
-//! hart's next instruction, both ways and the look-up. The second
-//! level acts up to the earliest moment of a hart and the way up, and up to the moment at which memory may answer. A device is
-//! accessed when no other hart can access one before. An interrupt of another part comes to its controller the way down after its packet;
-//! harts stop there until it has come. So every hart and the second level see everything in the order of its moments,
-//! and those of one moment by port, whatever the lengths of windows and whichever hart the host visits first. What it deliberately
-//! does not know: other tiles.
+//! Why it exists: a hart runs ahead of the others only as far as no message can reach it. That is the earliest of: its own next event; the
+//! next event of the second level and the way down; the next message for any other hart and both ways, up and down; and that other hart's
+//! next instruction, both ways and the look-up. The second level acts up to the earliest moment of a hart and the way up, and up to the
+//! moment at which memory may answer. A device is accessed when no other hart can access one before. An interrupt of another part reaches
+//! its controller one way down after its packet; harts stop there until it has come. So every hart and the second level see everything in
+//! the order of its moments, and those of one moment by port, whatever the lengths of windows and whichever hart the host visits first.
+//! What it deliberately does not know: other tiles.
 
 use super::devices::Devices;
 use super::directory::PORTS;
@@ -128,7 +127,7 @@ impl ClusterTile {
         Some(&self.harts.get(port)?.hart)
     }
 
-    /// The hart at a port, if it was started, abandons what it does or waits for and goes on at `pc`, not before `at`.
+    /// The hart at a port, if it was started, abandons its current work or wait and continues at `pc`, not before `at`.
     pub fn divert(&mut self, port: usize, at: Tick, pc: u64) {
         self.harts[port].divert(at, pc);
     }

@@ -12,8 +12,8 @@ use crate::types::{Tick, TileId};
 /// Harts of a cluster, at most.
 pub const CLUSTER_HARTS: usize = 8;
 
-/// The harts of a tile beyond what the tile says: each has first levels of its own, and all share its second level. Latencies are in
-/// cycles of the second level.
+/// The harts of a tile, in addition to the tile's own parameters: each has first levels of its own, and all share the tile's second level.
+/// Latencies are in cycles of the second level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterConfig {
     /// The number of the hart (`mhartid`, below 4096) at each port of the second level, 1 to 8. Ports decide ties, numbers nothing.
@@ -65,7 +65,7 @@ pub struct CoreConfig {
 }
 
 impl ClusterConfig {
-    /// So many harts, numbered from 0, with the parameters of [`ClusterConfig::default`].
+    /// A cluster of this many harts, numbered from 0, with the parameters of [`ClusterConfig::default`].
     pub fn of(harts: u16) -> Self {
         Self {
             harts: (0..harts).collect(),

@@ -1,4 +1,4 @@
-//! A DMA engine: of a tile with a local memory, or a part of its own at the network.
+//! A DMA engine: of a tile with a local memory, or a separate part of the network.
 //!
 //! What it deliberately does not know: registers and descriptors ([`bulkhead_abi::dma`]).
 
@@ -18,13 +18,13 @@ pub struct DmaConfig {
     pub outstanding: u32,
     /// Cycles from a start, or from the last word of a descriptor, to the first access; at least 1.
     pub startup: u64,
-    /// Bytes of a burst, a power of two: elements side by side travel together. 0: each element is an access of its own.
+    /// Bytes of a burst, a power of two: adjacent elements travel together. 0: each element is a separate access.
     pub burst: u32,
     /// Bytes that each side moves per cycle.
     pub width: u32,
 }
 
-/// A DMA engine that is a part of its own: all harts of a bare chip reach its registers over the network.
+/// A DMA engine as a separate part: all harts of a bare chip reach its registers over the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineConfig {
     /// Number on the network.

@@ -62,9 +62,9 @@ pub struct ControllerConfig {
     pub frontend: Tick,
     /// Which request is served first.
     pub policy: Policy,
-    /// Who has a turn under [`Policy::Slots`].
+    /// The requesters that have turns under [`Policy::Slots`].
     pub turns: Turns,
-    /// Whether a row is closed when nothing that waits wants it.
+    /// Whether a row is closed when no waiting request needs it.
     pub closed_page: bool,
     /// How many segments of requests the policy sees at once; younger ones wait outside. With slots each requester has a queue of its
     /// own, so nobody can fill it for others, and this is not used.

@@ -23,7 +23,7 @@ impl NetworkConfig {
         }
     }
 
-    /// Whether the numbers of links and ports have room for so many tiles.
+    /// Whether the numbers of links and ports suffice for this many tiles.
     ///
     /// # Errors
     /// What is too much.

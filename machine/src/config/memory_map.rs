@@ -1,7 +1,7 @@
 //! Where the memories of a chip without data transfer units are among physical addresses.
 //!
 //! Why it exists: such a chip may have several memories, each behind a port of its own, and all tiles and clusters find them at the same
-//! addresses. What it deliberately does not know: tiled platforms, where units say what a tile reaches.
+//! addresses. What it deliberately does not know: tiled platforms, where units decide what a tile reaches.
 
 use super::{ConfigError, PlatformConfig, PlatformKind};
 use crate::types::TileId;

@@ -25,7 +25,7 @@ pub struct PeripheralConfig {
     pub burst: u32,
     /// Accesses under way at most: 1 to 64.
     pub outstanding: u32,
-    /// Cycles from the begin of a command to its first access; at least 1.
+    /// Cycles from the beginning of a command to its first access; at least 1.
     pub startup: u64,
     /// Bytes per second that it reads from memory at most, and as many that it writes.
     pub rate: u64,
@@ -55,7 +55,7 @@ pub enum PeripheralKind {
     },
     /// It delivers frames.
     Camera {
-        /// Ticks from the begin of a frame to that of the next one.
+        /// Ticks from the beginning of a frame to the beginning of the next one.
         period: Tick,
         /// Packets of a frame.
         lines: u32,

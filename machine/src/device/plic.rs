@@ -1,10 +1,10 @@
-//! Platform-level interrupt controller: which interrupts of other parts of the chip are pending, and which context hears of them.
+//! Platform-level interrupt controller: which interrupts of other parts of the chip are pending, and which contexts get them.
 //!
-//! Why it exists: parts interrupt each other by messages, and software wants to know who it was, to choose whom it hears, and in which
-//! order. Registers ([`bulkhead_abi::plic`]) and rules are those of the RISC-V PLIC Specification 1.0.0. A message is an edge. A gateway
-//! passes one request on at a time; a message that comes between claim and completion is kept, once, and becomes a request at the
-//! completion. (The specification lets a gateway count such edges; this one counts to 1.) What it deliberately does not know: when a line
-//! reaches its hart, and who sends messages.
+//! Why it exists: parts interrupt each other by messages. Software must identify the source of an interrupt, and choose which sources may
+//! interrupt it and in which order. Registers ([`bulkhead_abi::plic`]) and rules are those of the RISC-V PLIC Specification 1.0.0. A
+//! message is an edge. A gateway passes one request on at a time; a message that comes between claim and completion is kept, once, and
+//! becomes a request at the completion. (The specification lets a gateway count such edges; this one counts to 1.) What it deliberately
+//! does not know: when a line reaches its hart, and the senders of messages.
 
 use bulkhead_abi::plic::{
     CLAIM, CONTEXT_SIZE, ENABLE, ENABLE_SIZE, PENDING, PRIORITY_MAX, SOURCES, THRESHOLD,
@@ -197,7 +197,7 @@ impl Plic {
         Some(())
     }
 
-    /// A completion counts if the context has enabled the source, whoever has claimed it.
+    /// A completion counts if the context has enabled the source, whichever context has claimed it.
     fn complete(&mut self, context: usize, source: u32) {
         let enabled = &self.contexts[context].enabled;
         if !(1..=SOURCES).contains(&source) || !has(enabled, source) || !has(&self.served, source) {

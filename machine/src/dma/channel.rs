@@ -139,7 +139,7 @@ pub struct Channel {
     /// Elements of the window whose write has begun or is not needed.
     begun: usize,
     outstanding: usize,
-    /// Bytes of a burst; 0: each element is an access of its own.
+    /// Bytes of a burst; 0: each element is a separate access.
     burst: u32,
     startup: Tick,
     /// No further access begins; this is the state afterwards.

@@ -1,12 +1,13 @@
-//! A bandwidth controller (CBQRI 1.0): who gets the next slot of a memory, and how many bytes each identifier has moved.
+//! A bandwidth controller (CBQRI 1.0): which requester gets the next slot of a memory, and how many bytes each identifier has moved.
 //!
-//! Why it exists: with slots of fixed length, a share of the bandwidth is a number of slots. Time is cut into windows of as many slots
-//! as the controller has bandwidth blocks. In each window, a requester has its reserved slots first; further slots go to those with a
-//! weight, in proportion to the weights of those that want one. It deliberately does not know: banks, requests, and who may program it.
+//! Why it exists: with slots of fixed length, a share of the bandwidth is a number of slots. Time is cut into windows of as many slots as
+//! the controller has bandwidth blocks. In each window, a requester has its reserved slots first. Further slots go to requesters with a
+//! weight that have requests waiting, in proportion to their weights. It deliberately does not know: banks, requests, and which harts may
+//! program it.
 //!
-//! **Further slots** are given by start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996): each slot costs its requester the
-//! inverse of its weight, and the requester that has paid least is next. What it has paid lasts beyond a window, so a small weight is
-//! never starved by large ones; a requester that wants nothing for a while gains nothing by that.
+//! **Further slots** are given by start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996): each slot costs its requester the inverse
+//! of its weight, and the requester that has paid least is next. Payments count beyond a window, so large weights never starve a small one;
+//! a requester that was idle for a while gains nothing by it.
 
 use crate::config::dram::{BandwidthConfig, ControllerConfig};
 use crate::hart::{QosIds, RemoteOperation};
@@ -20,9 +21,9 @@ const COST: u64 = 1 << 24;
 /// What a requester has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Slots of each window that nobody else gets before it (`Rbwb`).
+    /// Slots of each window that it gets before all others (`Rbwb`).
     pub reserved: u16,
-    /// Its weight among those that want more (`Mweight`); 0: it gets no more.
+    /// Its weight for further slots (`Mweight`); 0: it gets no further slots.
     pub weight: u8,
 }
 
@@ -48,7 +49,7 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// Nobody has used anything.
+    /// Shares of which nothing has been used.
     pub fn new(window: Tick, limits: &[Limit]) -> Self {
         let share = |limit: &Limit| Share {
             limit: *limit,
@@ -141,7 +142,7 @@ pub struct Bandwidth {
 }
 
 impl BandwidthConfig {
-    /// Blocks that may be reserved: in each window, so many slots begin at least. `None`: refreshes leave none.
+    /// Blocks that may be reserved: in each window, at least this many slots begin. `None`: refreshes leave none.
     pub fn reservable(&self, controller: &ControllerConfig) -> Option<u16> {
         let timing = &controller.timing;
         let slot = controller.slot();

@@ -133,7 +133,7 @@ pub struct CacheEvents {
     pub second_prefetches: u64,
     /// Those among them that a request has used.
     pub second_prefetches_used: u64,
-    /// Those among these that had not come when the first request wanted them.
+    /// Those of these that had not arrived when the first request came.
     pub second_prefetches_late: u64,
 }
 

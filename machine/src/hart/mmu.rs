@@ -45,10 +45,10 @@ const PBMT: u64 = 3 << 61;
 /// Reserved without Svpbmt and Svnapot.
 const RESERVED: u64 = !0 << 54;
 
-/// What a page-table entry says of the page's memory, beside what is there (Svpbmt 1.0).
+/// The memory type that a page-table entry gives a page (Svpbmt 1.0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MemoryType {
-    /// What is there decides.
+    /// The memory or device at the address decides.
     Pma,
     /// Not cached, weakly ordered (NC).
     Uncached,

@@ -1,7 +1,7 @@
 //! Ssqosid 1.0: the register `srmcfg`, which names the shares that the hart's requests use.
 //!
-//! Why it exists: controllers of shared resources limit and count by two identifiers, which software chooses here and which go with
-//! each request. They hold for all modes of the hart. What it deliberately does not know: what a controller does with them.
+//! Why it exists: controllers of shared resources limit and count by two identifiers, which software chooses here and which go with each
+//! request. They apply in all modes of the hart. What it deliberately does not know: what a controller does with them.
 
 use super::bus::Bus;
 use super::core::Core;

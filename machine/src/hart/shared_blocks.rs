@@ -1,12 +1,12 @@
 //! Decoded blocks that harts of several tiles share.
 //!
-//! Why it exists: a thousand tiles run the same code at the same addresses, each for a few instructions before the host goes on to the next
-//! one. With blocks of its own for each tile, nearly every block comes from the host's memory, which took more time than its execution.
+//! Why it exists: a thousand tiles run the same code at the same addresses, each for a few instructions before the host continues with the
+//! next one. If each tile had its own blocks, nearly every block would come from the host's memory, which took longer than executing it.
 //! What it deliberately does not know: what tiles are, and when they run.
 //!
-//! No hart may notice. It uses a shared block only if the block's bytes were those of its own memory when it would have decoded it
-//! ([`Verified`]); like a decoded block, it remains valid until `fence.i`. A hart whose memory has other bytes goes to another group, or on
-//! with blocks of its own, and takes along what it may use.
+//! Sharing changes nothing for a hart. It uses a shared block only if the block's bytes were those of its own memory when it would have
+//! decoded it ([`Verified`]); like a decoded block, it remains valid until `fence.i`. A hart whose memory has other bytes joins another
+//! group, or continues with its own blocks, and keeps the blocks that it may use.
 
 use super::block::{BlockCache, Verified};
 use super::bus::Bus;

@@ -40,7 +40,7 @@ pub enum Resource {
     DramRow(TileId),
     /// The memory controller preferred another request, or its queue was full.
     DramQueue(TileId),
-    /// The chips may not open so many rows within so short a time (tRRD, tFAW).
+    /// The chips may not open this many rows within this short a time (tRRD, tFAW).
     DramActivates(TileId),
     /// The DRAM was refreshing; the culprit is the victim, because no other owner caused it.
     Refresh(TileId),
@@ -219,7 +219,7 @@ pub struct Ledger {
     last: u32,
     /// Every transaction, if requested.
     ended: Option<Vec<Ended>>,
-    /// What harts of clusters asked memory for, for those of whom it is kept.
+    /// The lines that harts of clusters requested from memory, for the harts whose requests are recorded.
     asked: BTreeMap<Owner, Asked>,
 }
 

@@ -141,8 +141,8 @@ impl Processor {
         }
     }
 
-    /// The unit says on whose behalf the kernel asked for what TileMux does next; `None`: no one's, so TileMux itself says whom it
-    /// is for.
+    /// The unit names the activity for which the kernel requested TileMux's next work; `None`: there is none, so TileMux itself names the
+    /// activity that it is for.
     pub fn asked_by(&mut self, asker: Option<Owner>) {
         self.asker = asker;
     }

@@ -1,7 +1,7 @@
 //! Whose hart ended a run, and what harts have in their registers and on their stacks.
 //!
-//! Why it exists: the reader of a trap that nobody handled, or of a program that did not finish, wants the chain of calls. What it deliberately does not know:
-//! programs.
+//! Why it exists: the reader of a report about an unhandled trap, or about a program that did not finish, wants the chain of calls. What it
+//! deliberately does not know: programs.
 
 use super::{Machine, Outcome};
 use crate::crash::{Crashed, PAGE, Running, STACK, physical};

@@ -45,7 +45,7 @@ pub(super) struct Parts {
     /// Least time from a packet of one part to its arrival at another.
     across: Tick,
     ahead: Tick,
-    /// For each position, the engines that interrupt what is there, by their places among the engines. Empty if none does.
+    /// For each position, the engines that interrupt the part there, by their places among the engines. Empty if none does.
     interrupted_by: Vec<Vec<usize>>,
     /// The host visits the parts in the other order, which must change nothing.
     #[cfg(test)]
@@ -275,7 +275,7 @@ impl Machine {
         (!content.is_empty()).then_some(content)
     }
 
-    /// Writes the begin of the content of a storage device.
+    /// Writes the first bytes of a storage device's content.
     ///
     /// # Errors
     /// If there is no such device, or it has fewer bytes.

@@ -8,14 +8,16 @@
 //! once; of heads that come in one tick, the one at the lowest port. A router forwards a head before the tail has arrived (virtual
 //! cut-through: Kermani and Kleinrock, Computer Networks 3, 1979).
 //!
-//! Order of one tick. Events are sorted by kind, link and port ([`order`]): the numbers of tiles decide nothing, and neither does what happened to a
-//! packet before it came to a link.
+//! Order of one tick. Events are sorted by kind, link and port ([`order`]): neither the numbers of tiles nor the earlier history of a
+//! packet decide anything.
 //!
-//! Credits. A router has an input buffer of so many packets for each link that comes in, and a link sends a packet only with a credit: a free place
-//! there. The place is free when the packet's tail has left the router, and the credit needs the time of a link to come back. While a link has none, packets
-//! wait before it, in buffers themselves: that is back pressure. Each wait for a credit is booked to the packet whose leaving brought it. There is no cycle of
-//! waits: a buffer waits for one further along its route, routes in a mesh never turn from columns to rows, planes share no buffer, and what leads to a tile
-//! needs no credit, because tiles take everything (units at the edge bound what is under way). Without a limit (`credits: None`), queues are never full.
+//! Credits. A router has an input buffer for each incoming link, with room for a fixed number of packets. A link sends a packet only with a
+//! credit, which is a free place there. The place is free when the packet's tail has left the router, and the credit takes the time of a
+//! link to come back. While a link has no credit, packets wait before it, and themselves occupy buffers: this is back pressure. Each wait
+//! for a credit is booked to the packet whose departure returned the credit. There is no cycle of waits: a buffer waits only for one
+//! further along its route, routes in a mesh never turn from columns to rows, planes share no buffer, and a link to a tile needs no credit,
+//! because tiles accept everything (units at the edge limit the packets under way). Without a limit (`credits: None`), queues are never
+//! full.
 //!
 //! What it deliberately does not know: what packets mean, and what happens at their destination.
 

@@ -167,7 +167,8 @@ pub enum PacketKind {
     },
 }
 
-/// The request of an access to memory past the caches: to which memory, with what, and as what it is booked. `None`: no memory is there.
+/// The request of an access to memory past the caches: the memory, the packet, and how its time is booked. `None`: there is no memory at
+/// the address.
 pub fn past_caches(
     map: &MemoryMap,
     physical: u64,

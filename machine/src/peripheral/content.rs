@@ -1,6 +1,6 @@
-//! What peripherals have to give: the blocks of a storage device, the packets of a camera, what an accelerator computes.
+//! The data of peripherals: the blocks of a storage device, the packets of a camera, the results of an accelerator.
 //!
-//! Why it exists: the transfer moves bytes and does not ask what they are. What it deliberately does not know: times.
+//! Why it exists: the transfer moves bytes, whatever they mean. What it deliberately does not know: times.
 
 use bulkhead_abi::peripheral::PACKET_HEADER;
 
@@ -13,7 +13,7 @@ pub fn word(seed: u64, number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// So many bytes made from a seed; a multiple of eight.
+/// Bytes generated from a seed; their number is a multiple of eight.
 pub fn seeded(seed: u64, bytes: u64) -> Vec<u8> {
     (0..bytes / 8)
         .flat_map(|number| word(seed, number).to_le_bytes())

@@ -1,10 +1,10 @@
 //! Peripherals beside the tiles: storage, camera, streaming accelerator. One engine with three front ends.
 //!
-//! Why it exists: devices share memories and networks with programs, and delay them. All three do the same, which is to move bytes between
-//! themselves and memory at a limited rate ([`Transfer`], [`Pace`]); what differs is what gives them work: commands of software, or the
-//! camera's clock. A device serves the program that the description gives it: only that program's harts reach its registers, and only that
-//! program's memory is in its windows. A command that asks for something else is refused, and the device says so.
-//! What it deliberately does not know: the network, memories, who is interrupted.
+//! Why it exists: devices share memories and networks with programs, and delay them. All three move bytes between themselves and memory at
+//! a limited rate ([`Transfer`], [`Pace`]). They differ in the source of their work: commands of software, or the camera's clock. A device
+//! serves the program to which the description gives it: only that program's harts reach its registers, and only that program's memory is
+//! in its windows. A command for any other memory is refused, and the device reports it. What it deliberately does not know: the network,
+//! memories, the target of its interrupts.
 
 pub mod content;
 mod pace;
@@ -125,7 +125,7 @@ impl Peripheral {
         &self.content
     }
 
-    /// Writes the begin of the content of a storage device. False: it has fewer bytes, or is none.
+    /// Writes the first bytes of a storage device's content. False: it has fewer bytes, or is not a storage device.
     pub fn load(&mut self, bytes: &[u8]) -> bool {
         let place = self.content.get_mut(..bytes.len());
         place.map(|place| place.copy_from_slice(bytes)).is_some()

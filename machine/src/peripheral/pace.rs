@@ -1,6 +1,6 @@
 //! How fast a peripheral moves bytes: a rate, and a burst after a rest.
 //!
-//! Why it exists: the traffic of a device is a promise to those beside it. In any time `t`, it begins accesses of at most
+//! Why it exists: the traffic of a device is a promise to those beside it. In any interval of length `t`, it begins accesses of at most
 //! `bucket + rate * t` bytes. The level counts bytes times ticks per second, so nothing is rounded away. What it deliberately does not
 //! know: what the bytes are.
 
@@ -33,7 +33,7 @@ impl Pace {
         }
     }
 
-    /// The first moment, not before `now`, at which an access of so many bytes, at most a bucket, may begin.
+    /// The first moment, not before `now`, at which an access of this many bytes, at most a bucket, may begin.
     pub fn when(&self, now: Tick, bytes: u32) -> Tick {
         let needed = u128::from(bytes) * self.scale;
         let missing = needed.saturating_sub(self.level);

@@ -1,7 +1,7 @@
 //! The registers of a peripheral, and what it refuses.
 //!
-//! Why it exists: software commands the device with them. A command is checked as a whole before anything of it happens, so a refused one
-//! has no effect but to be counted. What it deliberately does not know: how bytes move.
+//! Why it exists: software commands the device with them. A command is checked as a whole before any part of it is done, so a refused one
+//! has no effect except that it is counted. What it deliberately does not know: how bytes move.
 
 use super::transfer::{From, Job, To};
 use super::{Peripheral, Running};

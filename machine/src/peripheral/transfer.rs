@@ -1,8 +1,8 @@
 //! A transfer of a peripheral: its pieces under way.
 //!
-//! Why it exists: all peripherals do the same with a command, which is to bring bytes from a source to a destination, piece by piece: each
-//! piece is read (or made), computed, and written (or kept). A piece leaves when it is written and all earlier ones have left. Writes begin
-//! in the order of the pieces. What it deliberately does not know: commands, rates, what the bytes are.
+//! Why it exists: all peripherals carry out a command in the same way. They move bytes from a source to a destination, piece by piece: each
+//! piece is read (or generated), computed, and written (or kept). A piece leaves when it is written and all earlier ones have left. Writes
+//! begin in the order of the pieces. What it deliberately does not know: commands, rates, what the bytes are.
 
 use crate::types::Tick;
 use std::collections::VecDeque;
@@ -27,7 +27,7 @@ pub enum To {
     Content(u64),
 }
 
-/// What is to be moved.
+/// The bytes to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     pub from: From,
@@ -40,7 +40,7 @@ pub struct Job {
 enum Progress {
     /// Its read is under way.
     Reading,
-    /// It is there, and not computed.
+    /// It has arrived, and is not computed yet.
     Read(Box<[u8]>, Tick),
     /// It may go to its destination from this moment on.
     Held(Box<[u8]>, Tick),
@@ -128,7 +128,8 @@ impl Transfer {
         rest.min(from).min(to).min(self.burst.into()) as u32
     }
 
-    /// The next piece begins: it is read, or it is there (`data`, made from its offset and its bytes). Returns its number and its offset.
+    /// The next piece begins: it is read, or it exists already (`data`, generated from its offset and its bytes). Returns its number and
+    /// its offset.
     pub fn begin(&mut self, now: Tick, data: Option<Box<[u8]>>) -> (u32, u64) {
         let (offset, bytes) = (self.next, self.next_bytes());
         assert_ne!(bytes, 0, "{self:?} has no room for a piece");

@@ -1,7 +1,7 @@
 //! Where the tightly coupled memories of a chip are among physical addresses.
 //!
-//! Why it exists: whoever sends a request must know the tile that has the bytes, and refuse what is nowhere before it leaves. What it
-//! deliberately does not know: who asks.
+//! Why it exists: the sender of a request must know the tile that has the bytes, and must refuse an address without a target before the
+//! request leaves. What it deliberately does not know: the sender.
 
 use crate::config::PlatformConfig;
 use crate::hart::RemoteOperation;
@@ -48,7 +48,7 @@ impl TcmMap {
         (offset + bytes <= *size).then_some((*tile, offset))
     }
 
-    /// The tile of an address, and a hart's request for aligned bytes there; `None` if nothing is there.
+    /// The tile of an address, and a hart's request for aligned bytes there; `None` if no memory has the address.
     pub fn request(
         &self,
         physical: u64,

@@ -1,7 +1,7 @@
 //! Tightly coupled memories: local memories of a tile whose hart has caches, too.
 //!
-//! Why it exists: some cores (the Cortex-R family) keep code and data in memories beside their caches. An access of the hart goes there
-//! directly; other tiles, clusters and DMA engines go there over the network, through a port of the tile. All of them ask for a turn at the
+//! Why it exists: some cores (the Cortex-R family) keep code and data in memories beside their caches. The tile's hart accesses them
+//! directly; other tiles, clusters and DMA engines access them over the network, through a port of the tile. All of them take turns at the
 //! same [`Ports`]. The memories of a tile follow each other without a gap, in a window that all parts of the chip find at the same address
 //! ([`TcmMap`]). What it deliberately does not know: caches and the network. The bytes are behind those of the tile's data cache, so that
 //! the hart finds both in the same way.
@@ -108,7 +108,8 @@ impl Tcm {
         (&mut region.ports, offset - region.start)
     }
 
-    /// An access of the tile's hart asks for its turn. Returns when the value of a load is there; `None`: at once, as at a hit.
+    /// An access of the tile's hart asks for its turn. Returns the moment at which the value of a load is available; `None`: at once, as at
+    /// a hit.
     pub fn data(
         &mut self,
         now: Tick,

@@ -1,7 +1,7 @@
 //! The interrupt controller of a tile with one hart.
 //!
-//! Why it exists: other parts of the chip interrupt the tile by messages, and the hart asks its controller who did. With one hart, messages
-//! and accesses come in the order of their moments, so a line changes at once. What it deliberately does not know: the hart.
+//! Why it exists: other parts of the chip interrupt the tile by messages, and the hart asks its controller for the source. With one hart,
+//! messages and accesses come in the order of their moments, so a line changes at once. What it deliberately does not know: the hart.
 
 use super::{Local, Signal};
 use crate::device::Plic;

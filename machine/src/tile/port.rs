@@ -1,9 +1,9 @@
 //! The port through which others reach a tile's tightly coupled memories.
 //!
-//! Why it exists: a request takes the path that requests for local memories take: it asks for a turn, is performed in it, and is answered.
-//! Where the hart has the same port, turns are given in the order of the requests, so a request is performed when it arrives: whatever asks
-//! later comes later. Where the port is the network's alone, a request is performed at its turn. What it deliberately does not know: what
-//! the hart does meanwhile, and who asks.
+//! Why it exists: a request is handled as in local memories: it asks for a turn, is performed in it, and is answered. Where the hart shares
+//! the port, turns are given in the order of the requests, so a request is performed when it arrives: later requests come later. Where the
+//! port belongs to the network alone, a request is performed at its turn. What it deliberately does not know: what the hart does meanwhile,
+//! and the requester.
 
 use super::{FROM_PORT, Tile, TileEvent};
 use crate::fabric::Fabric;

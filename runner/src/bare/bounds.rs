@@ -1,4 +1,4 @@
-//! Bounds of flows of programs on the harts of a cluster: what they take alone, as measured, and what others can add, as analysed.
+//! Bounds of flows of programs on the harts of a cluster: the measured time alone, plus the analysed delay by others.
 //!
 //! Why it exists: a program with ways and memory of its own meets others only where the analysis can count them. Everything else is not
 //! judged, with the reason and what would change it. What it deliberately does not know: how much others add (`bulkhead_analysis`).
@@ -231,7 +231,7 @@ impl Work for Done {
     }
 }
 
-/// Whether nobody but the program of some flow runs, so that the run can serve the flow's bound.
+/// Whether only the program of some flow runs, so that the run can serve the flow's bound.
 pub(super) fn serves(system: &System) -> bool {
     let mut flows = system.flows.iter();
     system.apps.len() == 1 && flows.any(|flow| judged(system, flow).is_ok())

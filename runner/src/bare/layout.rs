@@ -1,7 +1,7 @@
 //! The contents of memory when a system without a kernel starts.
 //!
-//! Why it exists: each program is put where the description says, with a device tree that tells it so. What it deliberately does not know:
-//! why a program is there, and what it does.
+//! Why it exists: each program is put where the description says, with a device tree that describes its part of the chip. What it
+//! deliberately does not know: why a program is there, and what it does.
 
 use super::device_tree::Part;
 use crate::convert::convert;

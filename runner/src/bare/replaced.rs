@@ -1,8 +1,8 @@
 //! Whether a program replaced the same lines beside others as it did alone.
 //!
-//! Why it exists: a bound that starts from a run alone assumes that the same accesses hit. Where several misses are under way, lines may come in
-//! another order beside others, and then another line may be replaced. Which lines a hart asked memory for, in order, shows that. What it
-//! deliberately does not know: caches, and what a bound is.
+//! Why it exists: a bound that starts from a run alone assumes that the same accesses hit. Where several misses are under way, lines may
+//! come in another order beside others, and then another line may be replaced. The ordered list of the lines that a hart requested from
+//! memory shows this. What it deliberately does not know: caches, and what a bound is.
 
 use bulkhead_machine::ledger::Asked;
 
@@ -17,8 +17,8 @@ pub(super) enum Replaced {
     AsFarAsKept,
 }
 
-/// Compares what a hart asked memory for alone and beside others. `ended`: the program did everything in both runs. Then either run may lack the
-/// last `open` lines, which were still to be asked for when it ended; otherwise one may have come as far as it did.
+/// Compares what a hart asked memory for alone and beside others. `ended`: the program did everything in both runs. Then either run may
+/// lack the last `open` lines, which had not been requested when it ended; otherwise, one run may be shorter than the other.
 ///
 /// # Errors
 /// What differs.

@@ -1,7 +1,7 @@
-//! Rivals of programs without a kernel: what they do, one by one and drawn at random.
+//! Rivals of programs without a kernel: a library of their bursts, and bursts drawn at random.
 //!
-//! Why it exists: a check and a search for the worst need the same hostile neighbours, the same on every host. What it deliberately does not
-//! know: whom they disturb.
+//! Why it exists: a check and a search for the worst case need the same hostile neighbours on every host. What it deliberately does not
+//! know: the programs that they disturb.
 
 use bulkhead_random::Random;
 

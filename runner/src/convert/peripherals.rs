@@ -1,4 +1,4 @@
-//! Peripherals of a chip, and what a system's programs make of them.
+//! Peripherals of a chip, and their assignment to a system's programs.
 //!
 //! Why it exists: a peripheral belongs to a program. Its users are the harts of that program, and its windows are that program's memory.
 //! What it deliberately does not know: registers, and what is in a file.
@@ -64,7 +64,7 @@ pub(super) fn peripheral(
     }
 }
 
-/// Gives each peripheral to the program that has attached it. One that no program has attached does nothing for anybody.
+/// Gives each peripheral to the program that has attached it. A peripheral that no program has attached does nothing.
 pub(super) fn give(system: &System, config: &mut PlatformConfig) {
     for one in &mut config.peripherals {
         (one.users, one.windows) = (Some(Vec::new()), Vec::new());

@@ -1,8 +1,9 @@
-//! Where addresses of a frame that is kept go.
+//! Where addresses of a preserved frame may go.
 //!
-//! Why it exists: parameters of an entry are passed by their addresses, so a body that calls one makes addresses of its own frame. While its task waits, the
-//! frame is elsewhere, so nobody else may have such an address: it may be in registers and in the frame itself, and go to the run time's calls of entries,
-//! which know that the frame is elsewhere. What it deliberately does not know: the rules for registers and values.
+//! Why it exists: parameters of an entry are passed by their addresses, so a body that calls one makes addresses of its own frame. While
+//! its task waits, the frame is elsewhere, so no other code may have such an address: it may be in registers and in the frame itself, and
+//! go to the run time's calls of entries, which know that the frame is elsewhere. What it deliberately does not know: the rules for
+//! registers and values.
 
 use super::{CHANGED, Procedure, Registers, register, width};
 use std::collections::{BTreeMap, VecDeque};

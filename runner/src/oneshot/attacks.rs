@@ -11,14 +11,14 @@ use bulkhead_abi::memory_map::{
 use bulkhead_abi::one_shot::{IMAGE_SIZE, PORT_SIZE};
 use bulkhead_random::Random;
 
-/// What all attackers of a stand do.
+/// The plans of all attackers of a run.
 #[derive(Clone, Debug)]
 pub struct Attack {
     /// Its name.
     pub name: String,
     /// In a few words.
     pub about: String,
-    /// The plan of each attacker, in the order of the stand.
+    /// The plan of each attacker, in the order of the attackers' cores.
     pub plans: Vec<Plan>,
     /// It writes where a victim has data, or would if it were not refused: not only timing may change.
     pub writes: bool,

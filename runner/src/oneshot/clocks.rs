@@ -1,10 +1,10 @@
-//! The clocks of cores that have timers of their own: how wrong they are after their synchronisation, and how wrong they may be.
+//! The clocks of cores that have timers of their own: their errors after synchronisation, and the bounds of these errors.
 //!
-//! Why it exists: kernels report what they add to their timers and what error that has at most; only the machine knows how far two clocks
-//! really are apart. What it deliberately does not know: how kernels agree on the time.
+//! Why it exists: kernels report the correction of their timers and its largest error; only the machine knows the true difference of two
+//! clocks. What it deliberately does not know: how kernels agree on the time.
 //!
-//! The bound is that of the kernel when it was synchronised, by how much both clocks drift apart since the machine's reset, and a count, because
-//! counts of two clocks end at different moments.
+//! The bound is the sum of the kernel's bound at synchronisation, the drift of both clocks since the machine's reset, and one count,
+//! because counts of two clocks end at different moments.
 
 use super::layout;
 use crate::convert::clock;
@@ -141,8 +141,8 @@ impl Clocks {
     }
 }
 
-/// Cores that do not have the master's time, cores for which the master waited in vain, and records that another core wrote over. Each core is told with
-/// its tasks.
+/// Cores that do not have the master's time, cores for which the master waited in vain, and records that another core wrote over. Each core
+/// is reported with its tasks.
 pub fn incidents(system: &System, one_shot: &OneShot, seen: &Said<'_>) -> Vec<Incident> {
     let Some(master) = one_shot.master(&system.platform) else {
         return Vec::new();

@@ -5,9 +5,9 @@
 //!
 //! The writer of a channel may read and write the lock, the news or positions, and the holder in the port's record, read the record's state
 //! and address, and write the data. It may not change state and address, which say where the data is: a compromised writer cannot redirect
-//! the owner's port before the owner has initialised it. The writer of a channel with notification may ring. Where clocks differ, the master
-//! may read what a core asks for, and write the answers; nobody else may, and nobody writes the master's record. No other core may ring,
-//! start the hart, or read.
+//! the owner's port before the owner has initialised it. The writer of a channel with notification may ring. Where clocks differ, the
+//! master may read a core's request and write the answers; no other core may, and no core may write the master's record. No other core may
+//! ring, start the hart, or read.
 
 use super::layout;
 use bulkhead_abi::memory_map::{TILE_DOORBELL, TILE_REGISTERS, TILE_START};
@@ -92,8 +92,8 @@ pub fn place(offset: u64) -> String {
     format!("{what} (+{offset:#x})")
 }
 
-/// Each core that was refused something, once per guard. The fault lies with the core that asked, because no described task has to make
-/// such an access.
+/// Each core that was refused an access, once per guard. The incident is the requesting core's, because no described task has to make such
+/// an access.
 pub fn refusals(one_shot: &OneShot, refused: &[(u16, Refusals)]) -> Vec<Incident> {
     let each = refused.iter().map(|(tile, one)| {
         let verb = if one.write { "a write to" } else { "a read of" };

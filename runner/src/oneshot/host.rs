@@ -1,4 +1,4 @@
-//! What a host core finds: the images of the others in external memory, the list of what it copies and starts, and what it tells.
+//! The data of a host core: the images of the other cores in external memory, the list of what it copies and starts, and its reports.
 //!
 //! Why it exists: with a host core, the loader of the run fills external memory and starts one core; everything else happens on the chip. What it
 //! deliberately does not know: how the host core works.

@@ -42,9 +42,9 @@ struct Kernel {
 pub struct Recipe {
     /// Programs of the tasks, the most urgent first, and the cycles that a job of each may take.
     tasks: Vec<(String, u64)>,
-    /// Bytes. Nobody states them: at least so many.
+    /// Bytes. If no task states them: at least this many.
     stack: u64,
-    /// A task of the description says how many.
+    /// A task of the description states the bytes.
     is_stated: bool,
     /// Timer counts per tick.
     timer: u64,
@@ -54,7 +54,7 @@ pub struct Recipe {
     told: Vec<usize>,
     /// Rings that the core accepts per tick.
     rings: u64,
-    /// A task reads a channel, whose writers must hear if the task stops.
+    /// A task reads a channel, whose writers must get an error if the task stops.
     reads: bool,
     /// It synchronises its clock when it starts.
     synchronised: bool,
@@ -190,7 +190,7 @@ impl Recipe {
     /// The stack that its image must have, if its own is too small.
     ///
     /// # Errors
-    /// If a stated one is too small, or the image needs a stack without bound and nobody states one.
+    /// If a stated stack is too small, or the image needs a stack without bound and no task states one.
     fn larger_stack(&self, elf: &[u8]) -> Result<Option<u64>, Error> {
         let in_ada = self.tasks.iter().enumerate().filter_map(|(number, one)| {
             let (file, task) = one.0.split_once("::").filter(|one| is_ada(one.0))?;

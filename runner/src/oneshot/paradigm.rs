@@ -154,7 +154,7 @@ impl Paradigm for OneShot {
     }
 }
 
-/// What all cores with tasks start with, whoever loads it.
+/// The initial memory of all cores with tasks, whether the run's loader or a host core loads it.
 pub(super) fn loaded(
     system: &System,
     one_shot: &Described,

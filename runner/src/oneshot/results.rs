@@ -389,7 +389,7 @@ fn unless(promise: Promise, gone: &Option<String>) -> Promise {
     }
 }
 
-/// For each core with a timer of its own: how wrong it is after its synchronisation.
+/// For each core with a timer of its own: the error of its clock after synchronisation.
 fn clocks(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> {
     let Some(one_shot) = &system.one_shot else {
         return Vec::new();

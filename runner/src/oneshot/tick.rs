@@ -1,7 +1,7 @@
 //! Whether the tick of an image is a millisecond on a platform.
 //!
-//! Why it exists: an image contains the counts of the timer in a tick, and no instruction tells a kernel how fast the timer counts; on the wrong platform
-//! everything is too fast or too slow. The host knows both. What it deliberately does not know: why somebody wants another tick.
+//! Why it exists: an image contains the counts of the timer in a tick, and no instruction tells a kernel how fast the timer counts; on the
+//! wrong platform everything is too fast or too slow. The host knows both. What it deliberately does not know: the reason for another tick.
 
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::oneshot::TICK;
@@ -19,7 +19,7 @@ pub fn counts(elf: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(word.try_into().ok()?))
 }
 
-/// What is unusual about the tick of an image on a platform, in a sentence; nothing if it is a millisecond, or if the program is no image of this kernel.
+/// What is unusual about the tick of an image on a platform, in a sentence; nothing if it is a millisecond, or if the program is not an image of this kernel.
 pub fn unusual(elf: &[u8], platform: &Platform) -> Option<String> {
     told(counts(elf)?, platform)
 }

@@ -200,7 +200,8 @@ pub fn too_limited(system: &System) -> Vec<String> {
     limited.collect()
 }
 
-/// Whose message an application waits for, and what those do who are in the background and therefore have no line of their own.
+/// The applications whose messages an application waits for, and where those of them are that run in the background and therefore have no
+/// line of their own.
 fn awaited(
     system: &System,
     said: &Said<'_>,
@@ -230,7 +231,7 @@ fn awaited(
     }
 }
 
-/// To whom an application cannot send before its earlier messages are answered.
+/// The applications to which an application cannot send before its earlier messages are answered.
 fn spent(system: &System, tiles: &[u16]) -> String {
     let apps = system.apps.iter().filter(|app| tiles.contains(&app.tile));
     let names: Vec<String> = apps.map(|app| format!("`{}`", app.name)).collect();

@@ -645,7 +645,7 @@ impl Message {
     }
 
     /// Whether the sender still waits for an answer: it has not ended, and its endpoint for answers is as it was. Always true for a message
-    /// without a right to reply, which says nothing about its sender. A server that keeps messages for long should ask now and then, because a
+    /// without a right to reply, which says nothing about its sender. A server that keeps messages for a long time should ask now and then, because a
     /// kept message takes a slot from the next activity that has the sender's gate.
     pub fn is_awaited(&self) -> bool {
         // An empty reply has no effect, but the sender's unit says whether it would accept one.

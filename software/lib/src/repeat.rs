@@ -28,8 +28,8 @@ pub fn repair(error: DtuError, address: u64, rights: u64) -> Result {
 /// Nanoseconds until a call looks again whether the receiver has a slot.
 pub const PAUSE: u64 = 10_000;
 
-/// Like [`repair`], and waits for a slot of the receiver. The slots belong to the gate, so they may still hold messages of whoever had the
-/// gate before, such as an activity's predecessor; only the receiver can free them, and nobody is told when it does.
+/// Like [`repair`], and waits for a slot of the receiver. The slots belong to the gate, so they may still hold messages of the gate's
+/// previous holder, such as an activity's predecessor. Only the receiver can free them, and no sender is notified when it does.
 #[cold]
 #[inline(never)]
 pub fn repair_or_wait(error: DtuError, address: u64, rights: u64) -> Result {

@@ -3,12 +3,12 @@
 //! Why it exists: m3-rtas24, section III-C: servers are shared, so a client must delay others neither by many requests nor by long
 //! ones. What it deliberately does not know: the requests themselves; they belong to a [`Service`].
 //!
-//! The description gives the gates `priority-0` (the highest), `priority-1`, ... and the arguments `limit` (time of one request),
-//! `budget` and `period` (time of a client in each period), such as `20us` or `none`; `limit-1` and so on hold for the clients of
-//! one gate. Before a request is served, the service states its longest time. A request beyond the limit is refused. A request
-//! beyond the rest of the client's budget waits until the budget suffices, and all later requests of this client wait behind it.
-//! Requests are not interrupted, so a client of the highest priority waits for at most one request of another (at most `limit`, the
-//! longest of all gates) besides those of its own gate.
+//! The description gives the gates `priority-0` (the highest), `priority-1`, ... and the arguments `limit` (time of one request), `budget`
+//! and `period` (time of a client in each period), such as `20us` or `none`; `limit-1` and so on apply to the clients of one gate. Before a
+//! request is served, the service states its longest time. A request beyond the limit is refused. A request beyond the rest of the client's
+//! budget waits until the budget suffices, and all later requests of this client wait behind it. Requests are not interrupted, so a client
+//! of the highest priority waits for at most one request of another (at most `limit`, the longest of all gates) besides those of its own
+//! gate.
 //!
 //! Times are those of the clock, in nanoseconds, so they are the server's own execution time only if the server is alone on its
 //! tile.
@@ -143,7 +143,7 @@ impl Incoming {
         self.message.as_ref().map_or(&[], |m| m.rest())
     }
 
-    /// Whether its sender still waits for the answer. A service that keeps requests for long asks now and then
+    /// Whether its sender still waits for the answer. A service that keeps requests for a long time asks now and then
     /// ([`Rounds`]) and drops those whose senders are gone: each takes a slot from its sender's successor.
     pub fn is_awaited(&self) -> bool {
         self.message.as_ref().is_some_and(Message::is_awaited)
@@ -274,7 +274,7 @@ impl Server {
     /// A server with the gates and arguments of the description.
     ///
     /// # Panics
-    /// If there is no gate, or an argument is no time.
+    /// If there is no gate, or an argument is not a time.
     pub fn from_environment() -> Self {
         Self::named("")
     }
@@ -282,7 +282,7 @@ impl Server {
     /// One of several services of an application: with the gates `NAME-priority-0`, ..., and the arguments `NAME-limit`, ....
     ///
     /// # Panics
-    /// If there is no gate, or an argument is no time.
+    /// If there is no gate, or an argument is not a time.
     pub fn named(service: &str) -> Self {
         let names = GATES.iter().map(|name| of_service(service, name));
         let entries: Vec<&GateEntry> = names
@@ -305,7 +305,7 @@ impl Server {
     /// A server with these gates, the first having the highest priority, and the arguments of the description.
     ///
     /// # Panics
-    /// If an argument is no time, or there is no gate.
+    /// If an argument is not a time, or there is no gate.
     pub fn new(gates: impl IntoIterator<Item = ReceiveGate>) -> Self {
         Self::with("", gates, SEL_OFFERED)
     }
@@ -431,8 +431,8 @@ impl Server {
         }
     }
 
-    /// Looks at a request that has waited for long, and drops it if its sender has ended. Returns when there is something to do for
-    /// those that wait.
+    /// Checks a request that has waited for a long time, and drops it if its sender has ended. Returns the time at which waiting requests
+    /// need attention.
     #[cold]
     fn look_at_waiting(&mut self) -> Option<u64> {
         let now = time::now();

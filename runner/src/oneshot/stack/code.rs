@@ -1,4 +1,4 @@
-//! What one function of an image does with the stack: how deep it is, and whom it calls there.
+//! How one function of an image uses the stack: its depth, and the functions that it calls at each depth.
 //!
 //! Why it exists: the compilers of three languages, and assembly, have one thing in common, the instructions. So the walk decodes those of the linked file.
 //! What it deliberately does not know: what functions mean, and how the depths of several add up.
@@ -29,7 +29,7 @@ pub(super) enum Target {
     Unknown,
 }
 
-/// A call: whom it reaches, and how deep the stack is there.
+/// A call: its target, and the depth of the stack there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     pub target: Target,
@@ -41,7 +41,7 @@ pub(super) struct Call {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Walk {
     pub calls: Vec<Call>,
-    /// Bytes of its own, from its begin.
+    /// Bytes of the function's own frame.
     pub depth: u64,
     pub returns: bool,
     /// Functions whose addresses it makes and does not only call.

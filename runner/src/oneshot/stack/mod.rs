@@ -1,12 +1,13 @@
 //! How much stack an image needs at most, from its compiled code.
 //!
-//! Why it exists: all tasks of a core share one stack of some hundred bytes, and one that is too small is found in the field. What it deliberately does not
-//! know: languages and compilers; it reads instructions and symbols of the linked file.
+//! Why it exists: all tasks of a core share one stack of some hundred bytes, and a stack that is too small would show only in the field.
+//! What it deliberately does not know: languages and compilers; it reads instructions and symbols of the linked file.
 //!
-//! The depth of a function is that of its own frame, and below it that of the deepest function that it calls. A call through a register reaches any
-//! function whose address is somewhere in the image, with these exceptions, which are the kernel's rules: only the kernel runs jobs (functions whose addresses are in
-//! the tables of tasks only), a job runs no other task's job, and only the kernel calls its handlers. Functions that write values as text are not reached through registers if
-//! the part of Rust's library that calls them so is not reached at all. What has no bound is refused: recursion, and frames whose size is known only at run time.
+//! The depth of a function is that of its own frame, and below it that of the deepest function that it calls. A call through a register
+//! reaches any function whose address is somewhere in the image, with these exceptions, which are the kernel's rules: only the kernel runs
+//! jobs (functions whose addresses are in the tables of tasks only), a job runs no other task's job, and only the kernel calls its
+//! handlers. Functions that write values as text are not reached through registers if the part of Rust's library that calls them in this
+//! way is not reached at all. Stacks without a bound are refused: recursion, and frames whose size is known only at run time.
 
 mod code;
 
@@ -20,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Why there is no bound, with addresses of instructions or functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unbounded {
-    /// The frame has no fixed size, or nobody knows where this instruction goes.
+    /// The frame has no fixed size, or the target of this instruction is not known.
     Frame(u64),
     /// Functions that call each other, by their addresses.
     Recursion(Vec<u64>),
@@ -81,7 +82,7 @@ const SERVE: u64 = 32;
 struct Analysis<'c> {
     code: &'c Code,
     walks: Vec<Walk>,
-    /// What a register may lead to, by who calls.
+    /// The possible targets of a call through a register, by caller.
     user: BTreeSet<usize>,
     jobs_in_c: BTreeSet<usize>,
     /// In the order of [`system::HANDLERS`], and the function that looks for due timing events.
@@ -198,7 +199,7 @@ fn is_text(name: &str) -> bool {
 /// What an image needs; `bodies`: of tasks in Ada by their names in the file, with the number of their tasks.
 ///
 /// # Errors
-/// If it is no image of the kernel, or there is no bound.
+/// If it is not an image of the kernel, or there is no bound.
 pub fn needs(name: &str, elf: &[u8], bodies: &[(usize, String)]) -> Result<Needs, Error> {
     let resolver = Resolver::new(elf);
     let names = |address: u64| resolver.resolve(address).to_string();
@@ -389,7 +390,8 @@ fn walks(code: &Code) -> Vec<Walk> {
 }
 
 impl Analysis<'_> {
-    /// Functions that write values as text are called by the library that formats, through registers. If nobody calls that, they are no targets of a register.
+    /// The formatting library calls functions that write values as text through registers. If nothing calls that library, they are not
+    /// targets of a register.
     fn without_text(&mut self, jobs: &[usize], name: &dyn Fn(u64) -> String) {
         let text: BTreeSet<usize> = (0..self.code.functions.len())
             .filter(|&one| is_text(&name(self.code.functions[one].start)))

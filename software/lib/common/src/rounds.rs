@@ -1,8 +1,8 @@
-//! When a server looks whether the senders of the requests that it keeps still wait for their answers.
+//! When a server checks whether the senders of the requests that it keeps still wait for their answers.
 //!
-//! Why it exists: slots belong to gates, so a request of an activity that has ended keeps its successor's slot until the server drops it,
-//! and nobody tells a server that a sender has ended. So servers that keep requests for long look from time to time, at one request in each
-//! step: another client's request waits for three looks at most (of the framework before and after it asks the service, and of the service). What it deliberately does not know: requests, and how a server asks.
+//! Why it exists: slots belong to gates, so a request of an activity that has ended occupies a slot of its successor until the server drops it, and a server is
+//! not notified of a sender's end. So servers that keep requests for a long time check one request in each step, from time to time. Another client's request
+//! waits for at most three checks: two of the framework, before and after it asks the service, and one of the service. What it deliberately does not know: requests, and how a server asks.
 
 /// Nanoseconds from the end of a round to the next one: as long as clients wait between two checks of their receiver.
 pub const ROUND: u64 = 10_000_000;
@@ -17,7 +17,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// The index of the request to look at now, of `count` requests that are kept.
+    /// The index of the request to check now, of `count` requests that are kept.
     #[inline]
     pub fn due(&mut self, now: u64, count: usize) -> Option<usize> {
         let begins = match self.begins {

@@ -107,8 +107,8 @@ impl Tile {
         }
     }
 
-    /// The same with another schedule, an `abi::tilemux::TilePolicy` and a slice in nanoseconds, so many harts, and caches that hold the bytes
-    /// of memory in lines of so many.
+    /// The same with another schedule (an `abi::tilemux::TilePolicy` and a slice in nanoseconds), this many harts, and caches that hold the
+    /// bytes of memory in lines of `line` bytes.
     pub const fn built(mut self, (policy, slice): (u32, u32), harts: u32, line: u64) -> Self {
         (self.policy, self.slice) = (policy, slice);
         self.harts = harts;
