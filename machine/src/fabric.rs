@@ -3,15 +3,18 @@
 //! Why it exists: tiles run one after the other, each for a window of time. Everything through which they can disturb each
 //! other is in one place, with one order of events. What it deliberately does not know: harts, caches, DTUs.
 
+mod homes;
+
 use crate::config::PlatformConfig;
 use crate::dram::MemoryController;
 use crate::engine::EventQueue;
-use crate::hart::RemoteOperation;
+use crate::hart::{QosIds, RemoteOperation};
+use crate::home::Home;
 use crate::ledger::Ledger;
 use crate::noc::{Account, Delivery, Network, PLANES_MAX, Packet, PacketKind};
 use crate::observe::Observer;
 use crate::reservations::Reservations;
-use crate::types::{LINE_MAX, Tick, TileId};
+use crate::types::{LINE_MAX, Owner, Tick, TileId};
 use bulkhead_abi::dtu::DtuError;
 use bulkhead_abi::translator::{drop_bits, insert_bits};
 
@@ -40,6 +43,26 @@ fn range(memory: &[u8], address: u64, bytes: u32) -> Option<std::ops::Range<usiz
     (end <= memory.len() as u64).then_some(address as usize..end as usize)
 }
 
+/// An access of a memory's chips begins, if its controller does not hold it back. Returns its end.
+fn access_chips(
+    memory: &mut MemoryTile,
+    now: Tick,
+    (address, bytes, write): (u64, u32, bool),
+    owner: (Owner, QosIds),
+    (account, ledger): (&mut Account, &mut Ledger),
+    observer: &mut Option<Box<dyn Observer>>,
+) -> Option<Tick> {
+    let (id, dram) = (memory.id, &mut memory.dram);
+    match observer {
+        None => dram.access(now, address, bytes, write, owner, account, ledger, None),
+        Some(observer) => {
+            let mut report = |activity| observer.bank(id, &activity);
+            let observe = Some(&mut report as &mut dyn FnMut(_));
+            dram.access(now, address, bytes, write, owner, account, ledger, observe)
+        }
+    }
+}
+
 /// The answer of a memory that has performed an operation.
 fn remote_answer(value: u64, bytes: u8) -> PacketKind {
     PacketKind::RemoteAnswer {
@@ -61,6 +84,8 @@ pub struct Fabric {
     translators: Vec<(u64, u64)>,
     /// For each memory tile that is a second port: the memories behind it, with their sizes.
     behind: Vec<Vec<(usize, u64)>>,
+    /// For each memory tile: in which order coherent clusters get its lines. Empty without coherent clusters.
+    homes: Vec<Home>,
     /// All waits.
     pub ledger: Ledger,
     /// Receives reports, if any are wanted.
@@ -90,8 +115,19 @@ impl Fabric {
             .filter(|tile| tile.cluster.is_some())
             .map(|tile| tile.id)
             .collect();
+        let network = Network::new(&config.network, &places);
+        let mut coherent = config.coherent();
+        // The order of a home's questions is that of the ports of the network.
+        coherent.sort_by_key(|id| network.position(*id).map(|at| network.place(at)));
+        let homes = match coherent.is_empty() {
+            true => Vec::new(),
+            false => {
+                let memories = config.memories.iter();
+                memories.map(|m| Home::new(m.id, &coherent)).collect()
+            }
+        };
         Self {
-            network: Network::new(&config.network, &places),
+            network,
             memories: config
                 .memories
                 .iter()
@@ -122,6 +158,7 @@ impl Fabric {
                     },
                 )
                 .collect(),
+            homes,
             ledger: Ledger::new(),
             observer: None,
             arrivals: EventQueue::new(),
@@ -263,6 +300,15 @@ impl Fabric {
 
     /// A request has arrived at a memory tile.
     fn serve(&mut self, now: Tick, index: usize, mut packet: Box<Packet>) {
+        if matches!(
+            packet.kind,
+            PacketKind::Coherent { .. }
+                | PacketKind::Surrendered { .. }
+                | PacketKind::Grant { .. }
+                | PacketKind::Managed
+        ) {
+            return self.serve_home(now, index, packet);
+        }
         let memory = &mut self.memories[index];
         let mut account = packet.account;
         let (address, bytes, write) = match &packet.kind {
@@ -322,34 +368,11 @@ impl Fabric {
         let error = range.is_none();
         let mut done = Some(now);
         if let Some(range) = range {
-            let (dram, owner) = (&mut memory.dram, (packet.owner, packet.ids));
             let ledger = &mut self.ledger;
-            done = match &mut self.observer {
-                None => dram.access(
-                    now,
-                    address,
-                    bytes,
-                    write,
-                    owner,
-                    &mut account,
-                    ledger,
-                    None,
-                ),
-                Some(observer) => {
-                    let id = memory.id;
-                    let mut report = |activity| observer.bank(id, &activity);
-                    dram.access(
-                        now,
-                        address,
-                        bytes,
-                        write,
-                        owner,
-                        &mut account,
-                        ledger,
-                        Some(&mut report),
-                    )
-                }
-            };
+            let access = (address, bytes, write);
+            let books = (&mut account, ledger);
+            let owner = (packet.owner, packet.ids);
+            done = access_chips(memory, now, access, owner, books, &mut self.observer);
             // Bytes change in order of arrival: an atomic operation happens now, and then its result goes to the chips.
             match packet.kind {
                 PacketKind::Remote {
@@ -457,7 +480,8 @@ impl Fabric {
         self.decision = times.min().unwrap_or(Tick::MAX);
     }
 
-    /// An access of a memory's chips has ended: the answer leaves, or the second access of an atomic operation arrives.
+    /// An access of a memory's chips has ended: the answer leaves, now or by way of the home; or the second access of an atomic operation
+    /// arrives.
     fn served(
         &mut self,
         index: usize,
@@ -466,8 +490,15 @@ impl Fabric {
         account: Account,
         kind: PacketKind,
     ) {
-        if !matches!(kind, PacketKind::AtomicWrite { .. }) {
-            return self.respond(at, packet, account, kind);
+        match kind {
+            PacketKind::AtomicWrite { .. } | PacketKind::Grant { .. } | PacketKind::Managed => {}
+            PacketKind::Stored => {
+                let transaction = crate::noc::Transaction::CacheWrite;
+                return self
+                    .ledger
+                    .complete(packet.owner, transaction, &account, at);
+            }
+            _ => return self.respond(at, packet, account, kind),
         }
         (packet.kind, packet.account) = (kind, account);
         let index = index as u16;

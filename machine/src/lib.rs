@@ -26,6 +26,7 @@ pub mod dtu;
 pub mod engine;
 pub mod fabric;
 pub mod hart;
+pub mod home;
 pub mod image;
 pub mod ledger;
 pub mod local_tile;

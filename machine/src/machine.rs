@@ -239,7 +239,9 @@ impl Machine {
         let found = match self.mesh.tile(tile) {
             Some(local) => self.mesh.peek(local, physical, buffer, &self.fabric),
             None => match self.cluster(tile) {
-                Some(cluster) => cluster.peek(physical, buffer, &self.fabric),
+                Some(cluster) => {
+                    cluster.peek(physical, buffer, (&self.parts.clusters, &self.fabric))
+                }
                 None => self.tile(tile)?.peek(physical, buffer, &self.fabric),
             },
         };

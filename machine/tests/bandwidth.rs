@@ -17,7 +17,11 @@ const MARK: u32 = 0x100;
 
 /// A cluster of four harts, of which the first one programs; a memory of one channel with slots.
 fn chip(limited: bool) -> PlatformConfig {
-    let mut config = cluster(4);
+    with_slots(cluster(4), limited)
+}
+
+/// A chip of clusters, of each of which the first hart programs, with such a memory.
+fn with_slots(mut config: PlatformConfig, limited: bool) -> PlatformConfig {
     queued(&mut config, 3);
     let dram = &mut config.memories[0].dram;
     let controller = dram.controller.as_mut().expect("slots");
@@ -27,13 +31,14 @@ fn chip(limited: bool) -> PlatformConfig {
         rcids: 16,
         mcids: 8,
     });
-    let tile = &mut config.tiles[0];
-    tile.l2.as_mut().expect("a second level").mshrs = 32;
-    tile.cluster.as_mut().expect("a cluster").capacity = Some(CapacityConfig {
-        rcids: 16,
-        mcids: 8,
-        programmers: 1,
-    });
+    for tile in &mut config.tiles {
+        tile.l2.as_mut().expect("a second level").mshrs = 32;
+        tile.cluster.as_mut().expect("a cluster").capacity = Some(CapacityConfig {
+            rcids: 16,
+            mcids: 8,
+            programmers: 1,
+        });
+    }
     config
 }
 
@@ -204,19 +209,32 @@ fn waits_for_a_share_are_its_owners_and_ticks_depend_on_no_window() {
     pieces_change_nothing(build, 400_000);
 }
 
+/// Has the controller at `A0` perform an operation on the counter of an MCID.
+fn monitor(p: &mut Program, operation: u64, mcid: u64, event: u64) {
+    p.li(
+        T0,
+        operation | mcid << CONTROL_IDENTIFIER | event << MONITOR_EVENT,
+    );
+    p.sd(T0, A0, BC_MON_CTL).word(FENCE);
+}
+
+/// Marks the counters of MCIDs 1 to 3.
+fn mark_counters(p: &mut Program) {
+    for mcid in 1..4 {
+        monitor(p, READ_COUNTER, mcid, 0);
+        // A marker does not wait for its value.
+        p.ld(T0, A0, BC_MON_CTR_VAL)
+            .addi(T0, T0, 0)
+            .marker(T0, MARK);
+    }
+}
+
 /// Counters count what the requests of their MCID move: lines read, and lines that their fills push out.
 #[test]
 fn counters_tell_bytes_by_mcid() {
     let config = chip(true);
     let mut p = Program::default();
     p.li(A0, BANDWIDTH_BASE);
-    let monitor = |p: &mut Program, operation: u64, mcid: u64, event: u64| {
-        p.li(
-            T0,
-            operation | mcid << CONTROL_IDENTIFIER | event << MONITOR_EVENT,
-        );
-        p.sd(T0, A0, BC_MON_CTL).word(FENCE);
-    };
     for (mcid, event) in [(1, EVENT_ALL), (2, EVENT_READS), (3, EVENT_WRITES)] {
         monitor(&mut p, CONFIG_EVENT, mcid, event);
     }
@@ -227,13 +245,7 @@ fn counters_tell_bytes_by_mcid() {
         p.word(FENCE);
     }
     identify(&mut p, 0, 0);
-    for mcid in 1..4 {
-        monitor(&mut p, READ_COUNTER, mcid, 0);
-        // A marker does not wait for its value.
-        p.ld(T0, A0, BC_MON_CTR_VAL)
-            .addi(T0, T0, 0)
-            .marker(T0, MARK);
-    }
+    mark_counters(&mut p);
     p.word(WFI);
     let mut machine = start(&config, &[p]);
     machine.run(RunLimit { ticks: 2_000_000 }, None);
@@ -247,6 +259,52 @@ fn counters_tell_bytes_by_mcid() {
         (40 * 64..50 * 64).contains(&reads) && writes == 0,
         "{counted:?}"
     );
+}
+
+/// The bytes that a coherent cluster gives up are written because of whoever wants the line: to read it (MCID 1) or to flush it (MCID 3),
+/// not because of the hart that has stored them (MCID 2).
+#[test]
+fn lines_that_another_cluster_gives_count_for_whoever_wants_them() {
+    let config = with_slots(coherent(&[1, 1]), true);
+    const LINES: u64 = 40;
+    let mut wants = Program::default();
+    wants.li(A0, BANDWIDTH_BASE);
+    for mcid in 1..4 {
+        monitor(&mut wants, CONFIG_EVENT, mcid, EVENT_WRITES);
+    }
+    wants.li(T2, 8000);
+    let waits = wants.here();
+    wants.addi(T2, T2, -1).branch(1, T2, ZERO, waits);
+    identify(&mut wants, 2, 1);
+    stream(&mut wants, 1, LINES);
+    wants.word(FENCE);
+    // The register of the stream is at the next line.
+    identify(&mut wants, 2, 3);
+    wants.li(S1, LINES);
+    let flush = wants.here();
+    wants.cbo(CBO_FLUSH, S0).addi(S0, S0, 64).addi(S1, S1, -1);
+    wants.branch(1, S1, ZERO, flush).word(FENCE);
+    identify(&mut wants, 0, 0);
+    mark_counters(&mut wants);
+    wants.spin();
+    let mut stores = Program::default();
+    identify(&mut stores, 1, 2);
+    stores.li(S0, MEMORY_BASE + 2 * 0x30_0000).li(S1, 2 * LINES);
+    let store = stores.here();
+    stores.sd(S1, S0, 0).addi(S0, S0, 64).addi(S1, S1, -1);
+    stores.branch(1, S1, ZERO, store).spin();
+    let build = || {
+        let mut machine = Machine::new(&config).expect("valid");
+        start_hart(&mut machine, (0, 0), &wants, 0);
+        start_hart(&mut machine, (1, 0), &stores, 0x1_0000);
+        machine
+    };
+    let mut machine = build();
+    machine.run(RunLimit { ticks: 400_000 }, None);
+    let counted: Vec<u64> = machine.markers().iter().map(|m| m.value).collect();
+    assert_eq!(counted, [LINES * 64, 0, LINES * 64]);
+    waits_are_booked(&machine);
+    pieces_change_nothing(build, 150_000);
 }
 
 /// Only programmers of the cluster's capacity controller reach the registers; nobody reaches what is not there.

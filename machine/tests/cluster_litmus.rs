@@ -9,12 +9,16 @@
 //! For harts that execute out of order, the outcomes were also fixed before their first run: SB and MP must appear, including MP whose
 //! first load has a late address; LB never, because a store becomes visible when it retires, after the loads before it have their values;
 //! S, R, 2+2W, WRC and IRIW may.
+//!
+//! Each hart may also be in a cluster of its own, coherent with the others. What is forbidden stays so; SB and MP without fences must appear
+//! in order, because nothing of the pipeline is different. That was fixed before the first run, too.
 
 mod common;
 
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::hart::IntervalConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
+use bulkhead_machine::types::TileId;
 use common::*;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -85,6 +89,8 @@ struct Start {
     turn: usize,
     small: bool,
     out_of_order: bool,
+    /// Each hart is in a cluster of its own, and the clusters are coherent with each other.
+    apart: bool,
 }
 
 fn thread(ops: &[Do], start: &Start, number: usize, threads: usize) -> Program {
@@ -178,29 +184,38 @@ fn thread(ops: &[Do], start: &Start, number: usize, threads: usize) -> Program {
 /// The values loaded, in thread order, and the final values of the variables.
 fn outcome(threads: &[&[Do]], start: &Start) -> Vec<u64> {
     let count = threads.len();
-    let mut config = cluster(count as u16);
-    if start.out_of_order {
-        config.tiles[0].hart.interval = Some(OUT_OF_ORDER);
-    }
-    if start.small {
-        config.tiles[0].l2.as_mut().unwrap().size = 4 << 10;
+    let mut config = match start.apart {
+        false => cluster(count as u16),
+        true => coherent(&vec![1; count]),
+    };
+    for tile in &mut config.tiles {
+        if start.out_of_order {
+            tile.hart.interval = Some(OUT_OF_ORDER);
+        }
+        if start.small {
+            tile.l2.as_mut().unwrap().size = 4 << 10;
+        }
     }
     let mut machine = Machine::new(&config).unwrap();
-    let port = |number: usize| (number + start.turn) % count;
+    let hart = |number: usize| {
+        let hart = (number + start.turn) % count;
+        if start.apart {
+            (hart as TileId, 0)
+        } else {
+            (0, hart)
+        }
+    };
     for (number, ops) in threads.iter().enumerate() {
         let program = thread(ops, start, number, count);
-        start_port(
-            &mut machine,
-            port(number),
-            &program,
-            0x1000 * (number as u64 + 1),
-        );
+        let place = 0x1000 * (number as u64 + 1);
+        start_hart(&mut machine, hart(number), &program, place);
     }
     let end = machine.run(RunLimit { ticks: 1_000_000 }, None);
     assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
     let mut seen = Vec::new();
     for (number, ops) in threads.iter().enumerate() {
-        let hart = machine.cluster_hart(0, port(number)).unwrap();
+        let place = hart(number);
+        let hart = machine.cluster_hart(place.0, place.1).unwrap();
         let loads = ops.iter().filter(|op| op.finds()).count();
         seen.extend((0..loads).map(|n| hart.register(FOUND as usize + n)));
     }
@@ -214,7 +229,7 @@ fn outcome(threads: &[&[Do]], start: &Start) -> Vec<u64> {
 
 /// How many of many starts end in an outcome.
 fn count(
-    out_of_order: bool,
+    (out_of_order, apart): (bool, bool),
     threads: &[&[Do]],
     cases: u32,
     wanted: impl Fn(&[u64]) -> bool,
@@ -229,6 +244,7 @@ fn count(
     );
     let starts = starts.prop_map(|(wait, (first, distance), old, owned, turn, small)| Start {
         out_of_order,
+        apart,
         wait,
         lines: [first, (first + distance) % LINES],
         old,
@@ -258,25 +274,35 @@ const X: u32 = 0;
 const Y: u32 = 1;
 
 fn never(threads: &[&[Do]], forbidden: impl Fn(&[u64]) -> bool) {
-    for out_of_order in [false, true] {
-        let seen = count(out_of_order, threads, CASES, &forbidden);
-        assert_eq!(seen, 0, "{threads:?}, out of order: {out_of_order}");
+    for chip in [(false, false), (true, false), (false, true), (true, true)] {
+        let seen = count(chip, threads, CASES, &forbidden);
+        assert_eq!(seen, 0, "{threads:?}, out of order and apart: {chip:?}");
     }
 }
 
 /// Both pipelines show an outcome.
 fn shows(threads: &[&[Do]], relaxed: impl Fn(&[u64]) -> bool) {
     shows_in_order(threads, &relaxed);
+    shows_apart(threads, &relaxed);
     shows_out_of_order(threads, &relaxed);
 }
 
 fn shows_in_order(threads: &[&[Do]], relaxed: impl Fn(&[u64]) -> bool) {
-    let seen = count(false, threads, 2 * CASES, relaxed);
+    let seen = count((false, false), threads, 2 * CASES, relaxed);
     assert!(seen > 0, "{threads:?} does not show its relaxed outcome");
 }
 
+/// In order, between clusters.
+fn shows_apart(threads: &[&[Do]], relaxed: impl Fn(&[u64]) -> bool) {
+    let seen = count((false, true), threads, 2 * CASES, relaxed);
+    assert!(
+        seen > 0,
+        "{threads:?} does not show its relaxed outcome between clusters"
+    );
+}
+
 fn shows_out_of_order(threads: &[&[Do]], relaxed: impl Fn(&[u64]) -> bool) {
-    let seen = count(true, threads, 2 * CASES, relaxed);
+    let seen = count((true, false), threads, 2 * CASES, relaxed);
     assert!(
         seen > 0,
         "{threads:?} does not show its relaxed outcome out of order"
@@ -285,7 +311,7 @@ fn shows_out_of_order(threads: &[&[Do]], relaxed: impl Fn(&[u64]) -> bool) {
 
 /// Out of order, a store waits until the loads before it have their values, because it becomes visible when it retires.
 fn never_out_of_order(threads: &[&[Do]], outcome: impl Fn(&[u64]) -> bool) {
-    let seen = count(true, threads, CASES, outcome);
+    let seen = count((true, false), threads, CASES, outcome);
     assert_eq!(seen, 0, "{threads:?} out of order");
 }
 

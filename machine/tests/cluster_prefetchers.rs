@@ -12,7 +12,7 @@ use bulkhead_machine::config::{
 };
 use bulkhead_machine::ledger::Level;
 use bulkhead_machine::machine::{Machine, RunLimit};
-use bulkhead_machine::types::Tick;
+use bulkhead_machine::types::{Tick, TileId};
 use common::*;
 
 const LINE: u64 = 64;
@@ -49,12 +49,26 @@ fn data(port: usize) -> u64 {
     MEMORY_BASE + 0x10_0000 * (1 + port as u64)
 }
 
-/// Loads lines one after the other, `step` lines apart, each when the one before has come and `pause` rounds of a loop later, and marks each.
-fn walk(port: usize, lines: i32, step: u64, pause: i32) -> Program {
-    let mut p = Program::default();
+/// Begins to count.
+fn count(p: &mut Program) {
     for (counter, event) in COUNTED {
         p.li(T0, event as u64).csr(1, 0x320 + counter, T0);
     }
+}
+
+/// Marks what was counted.
+fn mark_counts(p: &mut Program) {
+    for (counter, _) in COUNTED {
+        // csrrs t0, counter, zero
+        p.word((0xb00 + counter) << 20 | 2 << 12 | T0 << 7 | 0x73)
+            .marker(T0, MARK + counter);
+    }
+}
+
+/// Loads lines one after the other, `step` lines apart, each when the one before has come and `pause` rounds of a loop later, and marks each.
+fn walk(port: usize, lines: i32, step: u64, pause: i32) -> Program {
+    let mut p = Program::default();
+    count(&mut p);
     p.li(S0, data(port))
         .li(S3, LINE * step)
         .addi(S1, ZERO, lines);
@@ -65,11 +79,7 @@ fn walk(port: usize, lines: i32, step: u64, pause: i32) -> Program {
     let waits = p.here();
     p.addi(T2, T2, -1).branch(5, T2, ZERO, waits);
     p.branch(1, S1, ZERO, again);
-    for (counter, _) in COUNTED {
-        // csrrs t0, counter, zero
-        p.word((0xb00 + counter) << 20 | 2 << 12 | T0 << 7 | 0x73)
-            .marker(T0, MARK + counter);
-    }
+    mark_counts(&mut p);
     p.word(WFI);
     p
 }
@@ -319,6 +329,7 @@ fn lines_fetched_ahead_have_the_identifiers_of_their_request() {
 fn contending(harts: usize) -> Vec<Program> {
     let program = |port: usize| {
         let mut p = Program::default();
+        count(&mut p);
         let (own, shared) = (port, 0);
         p.li(S4, 12).li(S2, LINE);
         let round = p.here();
@@ -334,10 +345,9 @@ fn contending(harts: usize) -> Vec<Program> {
             p.add(S0, S0, S3).addi(S1, S1, -1);
             p.branch(1, S1, ZERO, again).marker(T0, MARK);
         }
-        p.addi(S4, S4, -1)
-            .branch(1, S4, ZERO, round)
-            .word(FENCE)
-            .spin();
+        p.addi(S4, S4, -1).branch(1, S4, ZERO, round).word(FENCE);
+        mark_counts(&mut p);
+        p.spin();
         p
     };
     (0..harts).map(program).collect()
@@ -355,6 +365,41 @@ fn windows_change_nothing() {
             pieces_change_nothing(|| machine(&config, &programs), 150_000);
         }
     }
+}
+
+/// The same where two clusters are coherent with each other and take lines from one another that were fetched ahead.
+#[test]
+fn windows_change_nothing_in_coherent_clusters() {
+    let mut config = coherent(&[2, 2]);
+    for tile in &mut config.tiles {
+        let l2 = tile.l2.as_mut().expect("a second level");
+        (l2.size, l2.mshrs, l2.prefetcher) = (16 << 10, 16, Some(stream(4)));
+    }
+    let programs = contending(4);
+    let build = || {
+        let mut machine = Machine::new(&config).expect("valid");
+        for (i, program) in programs.iter().enumerate() {
+            let hart = (i as TileId / 2, i % 2);
+            start_hart(&mut machine, hart, program, 0x1_0000 * i as u64);
+        }
+        machine
+    };
+    let mut whole = build();
+    whole.run(RunLimit { ticks: LIMIT }, None);
+    waits_are_booked(&whole);
+    for (tile, port) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let markers = whole.markers();
+        let mut own = markers
+            .iter()
+            .filter(|m| (m.tile, m.activity) == (tile, port));
+        let mut marked = |counter| own.find(|m| u32::from(m.kind) == MARK + counter);
+        let [fetched, used] = [3, 4].map(|counter| marked(counter).expect("it has ended").value);
+        assert!(
+            fetched > 100 && used > 50,
+            "{tile} {port}: {fetched} {used}"
+        );
+    }
+    pieces_change_nothing(build, 150_000);
 }
 
 #[test]

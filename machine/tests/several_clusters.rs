@@ -3,7 +3,9 @@
 mod common;
 
 use bulkhead_abi::memory_map::{EXIT_BASE, MEMORY_BASE, PMP_WINDOW_SIZE};
-use bulkhead_machine::config::{CacheConfig, CoreConfig, MemoryConfig, PlatformConfig, Topology};
+use bulkhead_machine::config::{
+    CacheConfig, Channels, CoreConfig, MemoryConfig, PlatformConfig, Topology,
+};
 use bulkhead_machine::hart::HartConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::statistics::HartReport;
@@ -83,6 +85,17 @@ fn reader(flush: bool) -> Program {
     }
     p.ld(T0, S0, 0).branch(0, T0, ZERO, look);
     p.marker(T0, SEEN).spin();
+    p
+}
+
+/// Adds one to a counter, so often, with a load-reserved and a store-conditional.
+fn reserving_adder(counter: u64, rounds: i32) -> Program {
+    let mut p = Program::default();
+    p.li(S0, counter).addi(S1, ZERO, rounds);
+    let again = p.here();
+    p.lr(T0, S0).addi(T0, T0, 1).sc(T1, S0, T0);
+    p.branch(1, T1, ZERO, again).addi(S1, S1, -1);
+    p.branch(1, S1, ZERO, again).word(WFI);
     p
 }
 
@@ -192,21 +205,21 @@ const CHIPS: [&[u16]; 4] = [&[1, 1], &[2, 4], &[3, 0, 1], &[0, 4, 0, 2]];
 
 #[test]
 fn the_length_of_a_window_changes_nothing() {
-    for harts in CHIPS {
+    for (i, harts) in CHIPS.into_iter().enumerate() {
         for which in [None, Some(0), Some(2)] {
-            let mut config = clusters(harts);
-            if let Some(which) = which {
-                queued(&mut config, which);
+            for mut config in [clusters(harts), coherent(harts)] {
+                if let Some(which) = which {
+                    queued(&mut config, which);
+                }
+                match i {
+                    0 | 2 => config.network.channels = Channels::Split,
+                    3 => config.network.channels = Channels::Acknowledged { read_interval: 2 },
+                    _ => {}
+                }
+                let until = 60_000;
+                let programs = all_busy(harts, false);
+                pieces_change_nothing(|| machine(&config, &programs), until);
             }
-            let until = 60_000;
-            let programs = all_busy(harts, false);
-            let mut whole = machine(&config, &programs);
-            assert_eq!(whole.run(RunLimit { ticks: until }, None), Outcome::Limit);
-            let mut pieces = machine(&config, &programs);
-            in_pieces(&mut pieces, until);
-            assert_eq!(whole.statistics(), pieces.statistics());
-            assert_eq!(whole.ledger().bookings(), pieces.ledger().bookings());
-            assert_eq!(whole.digest(), pieces.digest(), "{harts:?} {which:?}");
         }
     }
 }
@@ -214,8 +227,9 @@ fn the_length_of_a_window_changes_nothing() {
 /// Every wait is in the account of a request, and the other way round.
 #[test]
 fn every_wait_is_booked() {
-    for harts in CHIPS {
-        let mut machine = machine(&clusters(harts), &all_busy(harts, false));
+    let configs = CHIPS.map(|harts| [clusters(harts), coherent(harts)].map(|c| (harts, c)));
+    for (harts, config) in configs.into_iter().flatten() {
+        let mut machine = machine(&config, &all_busy(harts, false));
         machine.run(RunLimit { ticks: 200_000 }, None);
         let ledger = machine.ledger();
         assert!(!ledger.totals().is_empty());
@@ -236,8 +250,12 @@ fn every_wait_is_booked() {
 /// Clusters at routers of a mesh, which are called and listed in any way.
 #[test]
 fn the_numbers_and_the_order_of_clusters_change_no_tick() {
-    let chip = |order: [usize; 3], names: [TileId; 3]| {
-        let mut config = clusters(&[2, 3, 0]);
+    let chip = |is_coherent: bool, order: [usize; 3], names: [TileId; 3]| {
+        // With three coherent clusters, a home asks two at once.
+        let (harts, mut config) = match is_coherent {
+            true => ([2, 3, 2], coherent(&[2, 3, 2])),
+            false => ([2, 3, 0], clusters(&[2, 3, 0])),
+        };
         config.network.topology = Topology::Mesh {
             columns: 2,
             rows: 2,
@@ -247,7 +265,7 @@ fn the_numbers_and_the_order_of_clusters_change_no_tick() {
         }
         config.memories[0].router = 3;
         config.tiles = order.map(|i| config.tiles[i].clone()).to_vec();
-        let mut programs = all_busy(&[2, 3, 0], false);
+        let mut programs = all_busy(&harts, false);
         for ((tile, _), _) in &mut programs {
             *tile = names[usize::from(*tile)];
         }
@@ -263,12 +281,14 @@ fn the_numbers_and_the_order_of_clusters_change_no_tick() {
             own.map(|hart| hart.counters).collect::<Vec<_>>()
         })
     };
-    let expected = chip([0, 1, 2], [0, 1, 2]);
-    for order in [[1, 0, 2], [2, 1, 0], [1, 2, 0]] {
-        assert_eq!(chip(order, [0, 1, 2]), expected, "{order:?}");
-    }
-    for names in [[1, 0, 2], [7, 3, 5], [5, 40, 6]] {
-        assert_eq!(chip([0, 1, 2], names), expected, "{names:?}");
+    for coherent in [false, true] {
+        let expected = chip(coherent, [0, 1, 2], [0, 1, 2]);
+        for order in [[1, 0, 2], [2, 1, 0], [1, 2, 0]] {
+            assert_eq!(chip(coherent, order, [0, 1, 2]), expected, "{order:?}");
+        }
+        for names in [[1, 0, 2], [7, 3, 5], [5, 40, 6]] {
+            assert_eq!(chip(coherent, [0, 1, 2], names), expected, "{names:?}");
+        }
     }
 }
 
@@ -517,4 +537,172 @@ fn what_a_chip_with_clusters_cannot_have_is_refused() {
         }
     });
     assert!(memories.contains("windows"), "{memories}");
+    let alone = refused(&|config| {
+        config.tiles[1].cluster.as_mut().unwrap().coherent = true;
+    });
+    assert!(
+        alone.contains("tile 1") && alone.contains("no other"),
+        "{alone}"
+    );
+    let other = refused(&|config| {
+        for (tile, line) in [(0, 64), (1, 32)] {
+            let tile = &mut config.tiles[tile];
+            tile.cluster.as_mut().unwrap().coherent = true;
+            tile.hart.line = line;
+            let caches = [&mut tile.l1i, &mut tile.l1d, &mut tile.l2];
+            for cache in caches.into_iter().flatten() {
+                cache.line = line;
+            }
+        }
+    });
+    assert!(other.contains("lines of one length"), "{other}");
+    let names = refused(&|config| {
+        for tile in &mut config.tiles[..2] {
+            tile.cluster.as_mut().unwrap().coherent = true;
+        }
+        config.memories[0].dropped = 0x3000;
+    });
+    assert!(names.contains("two addresses"), "{names}");
+}
+
+/// Clusters that are coherent with each other need no flushes; nothing is seen too early, and third parties change no tick.
+#[test]
+fn coherent_clusters_see_each_others_stores() {
+    for (harts, pairs) in [
+        ([2, 2, 2], [(0, 1), (1, 0), (1, 2), (2, 0)]),
+        ([2, 0, 2], [(0, 2), (2, 0), (0, 2), (2, 0)]),
+    ] {
+        for rounds in 1000..1010 {
+            for (writing, reading) in pairs {
+                let third: TileId = 3 - writing - reading;
+                let times = |busy: bool, pieces: bool| {
+                    let mut other = Program::default();
+                    other.word(if busy { 0x13 } else { WFI }).spin();
+                    let programs = [
+                        ((writing, 0), writer(rounds, false)),
+                        ((reading, 1), reader(false)),
+                        ((third, 0), other),
+                    ];
+                    let mut machine = machine(&coherent(&harts), &programs);
+                    match pieces {
+                        true => in_pieces(&mut machine, 30_000),
+                        false => {
+                            machine.run(RunLimit { ticks: 30_000 }, None);
+                        }
+                    }
+                    let times = [((writing, 0), BEFORE), ((reading, 1), SEEN)];
+                    times.map(|(hart, kind)| marked(&machine, hart, kind).expect("it came there"))
+                };
+                let [stored, seen] = times(false, false);
+                assert!(
+                    seen > stored + 50 && seen < stored + 1500,
+                    "{stored} {seen}"
+                );
+                assert_eq!(times(true, false), [stored, seen], "{harts:?} {third}");
+                if rounds % 5 == 0 {
+                    assert_eq!(times(true, true), [stored, seen], "{harts:?} {third}");
+                }
+            }
+        }
+    }
+}
+
+/// Atomic operations and reservations of all clusters, at the same words. What tools see grows, and is the same for all.
+#[test]
+fn coherent_clusters_count_together() {
+    for (harts, which) in [
+        (&[1u16, 1][..], None),
+        (&[2, 3], Some(0)),
+        (&[2, 2, 2], Some(2)),
+        (&[3, 0, 4], None),
+    ] {
+        for adds in [adder, reserving_adder] {
+            let mut config = coherent(harts);
+            if let Some(which) = which {
+                queued(&mut config, which);
+            }
+            let tiles: Vec<TileId> = (0..harts.len() as TileId)
+                .filter(|tile| harts[usize::from(*tile)] > 0)
+                .collect();
+            let mut programs = Vec::new();
+            for tile in &tiles {
+                for port in 0..usize::from(harts[usize::from(*tile)]) {
+                    programs.push(((*tile, port), adds(data(0), 50)));
+                }
+            }
+            let mut machine = machine(&config, &programs);
+            let mut before = 0;
+            loop {
+                let ticks = machine.now() + 37;
+                let end = machine.run(RunLimit { ticks }, None);
+                let seen = tiles.iter().map(|tile| word(&machine, *tile, data(0)));
+                let seen: Vec<u64> = seen.collect();
+                assert!(seen.iter().all(|word| *word == seen[0]), "{seen:?}");
+                assert!(seen[0] >= before, "{seen:?} after {before}");
+                before = seen[0];
+                if matches!(end, Outcome::Idle { .. }) {
+                    break;
+                }
+                assert!(machine.now() < LIMIT.ticks, "no end: {seen:?}");
+            }
+            assert_eq!(before, 50 * programs.len() as u64, "{harts:?}");
+            waits_are_booked(&machine);
+        }
+    }
+}
+
+/// A flush of one cluster writes the line that another one has modified, so that a tile that is coherent with nobody finds it.
+#[test]
+fn cache_management_reaches_all_coherent_clusters() {
+    let flusher = || {
+        let mut p = Program::default();
+        p.li(S0, data(0)).addi(T2, ZERO, 2000);
+        let wait = p.here();
+        p.addi(T2, T2, -1).branch(1, T2, ZERO, wait);
+        p.cbo(CBO_FLUSH, S0).word(FENCE).word(WFI);
+        p
+    };
+    for flushes in [false, true] {
+        let mut programs = vec![((0, 0), writer(500, false)), ((2, 0), reader(true))];
+        if flushes {
+            programs.push(((1, 1), flusher()));
+        }
+        let mut machine = machine(&coherent(&[2, 2, 0]), &programs);
+        machine.run(RunLimit { ticks: 100_000 }, None);
+        assert_eq!(marked(&machine, (2, 0), SEEN).is_some(), flushes);
+    }
+}
+
+/// A cluster whose lines nobody else wants has the hits of its caches, and a miss costs the way to the other cluster and back more.
+#[test]
+fn a_miss_of_a_coherent_cluster_asks_the_others_first() {
+    let second = |p: &mut Program| {
+        p.ld(T0, S0, 0);
+        for way in 1..=5 {
+            p.li(T1, data(64 * way)).ld(T0, T1, 0);
+        }
+    };
+    let memory = |p: &mut Program| {
+        p.cbo(CBO_FLUSH, S0);
+    };
+    let costs = |config: &PlatformConfig| {
+        let first = load_takes(config, (0, 0), |p| {
+            p.ld(T0, S0, 0);
+        });
+        let second = load_takes(config, (0, 0), second);
+        [first, second, load_takes(config, (0, 0), memory)]
+    };
+    let (apart, together) = (costs(&clusters(&[2, 2])), costs(&coherent(&[2, 2])));
+    assert_eq!(together[..2], apart[..2]);
+    // Two ways through the network without a line, and the look-up there (12 cycles of 2 ticks).
+    let network = &clusters(&[2, 2]).network;
+    let (cycle, hop) = (network.cycle, network.link + network.router);
+    let wire = u64::from(network.header.div_ceil(network.width));
+    let way = (2 * network.interface + hop + network.link + wire) * cycle;
+    let more = together[2] - apart[2];
+    // Clocks have other phases then.
+    assert!(
+        more.abs_diff(2 * way + 24) <= cycle,
+        "{more}, two ways of {way} and the look-up"
+    );
 }

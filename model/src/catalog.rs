@@ -68,6 +68,10 @@ pub const PLATFORMS: &[(&str, &str)] = &[
         include_str!("../../catalog/platforms/tiled-star-ooo.xml"),
     ),
     ("tx2", include_str!("../../catalog/platforms/tx2.xml")),
+    (
+        "tx2-coherent",
+        include_str!("../../catalog/platforms/tx2-coherent.xml"),
+    ),
     ("virt", include_str!("../../catalog/platforms/virt.xml")),
     (
         "virt-qos",
@@ -100,6 +104,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     (
         "bare/clusters",
         include_str!("../../catalog/systems/bare/clusters.xml"),
+    ),
+    (
+        "bare/coherent",
+        include_str!("../../catalog/systems/bare/coherent.xml"),
     ),
     (
         "bare/colours",

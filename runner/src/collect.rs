@@ -290,6 +290,7 @@ pub fn kind(transaction: Transaction) -> Option<&'static str> {
         Transaction::RemoteStore => Some("remote store"),
         Transaction::RemoteAtomic => Some("remote atomic"),
         Transaction::Interrupt => Some("interrupt"),
+        Transaction::Probe => Some("probe of another cluster"),
         Transaction::Register => None,
     }
 }

@@ -313,6 +313,7 @@ fn cluster(cluster: &platform::Cluster, cycle: impl Fn(&platform::Clock) -> u64)
         hold: cluster.hold.into(),
         divided_registers: cluster.miss_registers == platform::MissRegisters::Hart,
         fills: (0..cluster.harts).map(|hart| cluster.fills(hart)).collect(),
+        coherent: cluster.coherent,
         capacity: cluster.capacity.map(|capacity| CapacityConfig {
             rcids: capacity.rcids as u16,
             mcids: capacity.mcids as u16,

@@ -72,7 +72,24 @@ impl<'a> Costs<'a> {
                 hops(columns, self.tile.router, memory.router) + 1
             }
         };
-        Some(above + self.packet(0, routers) + chips + self.packet(line, routers))
+        let others = self.question(routers);
+        Some(above + self.packet(0, routers) + others + chips + self.packet(line, routers))
+    }
+
+    /// What it takes to ask the other clusters that are coherent with this one, before memory answers: the way there, the look-up and the way
+    /// back, without the line. They are asked at once.
+    fn question(&self, routers: u32) -> f64 {
+        let coherent = |tile: &&Tile| tile.cluster.as_ref().is_some_and(|one| one.coherent);
+        if !coherent(&self.tile) {
+            return 0.0;
+        }
+        let tiles = self.platform.tiles.iter().filter(coherent);
+        let others = tiles.filter(|tile| tile.id != self.tile.id);
+        let looks = others.filter_map(|tile| {
+            let latency = f64::from(tile.l2.as_ref()?.latency);
+            Some(latency * self.hertz() / tile.pipeline.clock.frequency.0 as f64)
+        });
+        looks.fold(0.0, f64::max) + 2.0 * self.packet(0, routers)
     }
 
     /// Minimum time of a bank from one row to the next, if all of a range is in one bank and the controller has this limit (tRAS and tRP).

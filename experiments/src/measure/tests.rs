@@ -51,6 +51,14 @@ fn closed_forms_are_those_of_the_pages() {
         "{}",
         nanoseconds(1)
     );
+    // The question to the other cluster: 10 cycles there, and both ways 9 cycles of 800 MHz (2 + 1 * (1 + 2) + 1 + 1 + 2), all at 2 GHz.
+    let row = |name: &str| {
+        let chip = load(name);
+        let cycles = Costs::new(&chip, &chip.tiles[0]).memory(true);
+        cycles.expect("a second level")
+    };
+    let question = row("tx2-coherent") - row("tx2");
+    assert!((question - 55.0).abs() < 1e-9, "{question}");
     // A store to start: 6 cycles of 2 ns and 16 of the engine. A burst from the main memory: 6, 40 + 19 + 8 of 1333 MHz, 14; to the port: 14,
     // 38 + 2 + 8 of 4 ns, 6. Fifteen more at 16 cycles of the engine, which the port's 8 of 4 ns equal. A load: 6, 25, 6.
     let r5 = Costs::new(&zcu102, &zcu102.tiles[2]);

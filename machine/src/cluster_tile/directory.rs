@@ -8,8 +8,13 @@
 //! owner and sharers may have no copy any more; they report this when they are probed. A request by the owner itself shows it, too.
 
 mod ahead;
+mod outside;
+mod probed;
+mod transaction;
 
 pub(super) use self::ahead::{Foreseeing, Presence};
+use self::probed::Surrenders;
+use self::transaction::{Holders, Memory, Transaction, Waiting};
 use super::capacity::Capacity;
 #[cfg(test)]
 use super::messages::Coverage;
@@ -34,55 +39,6 @@ pub enum Fill {
     Instructions = 1,
 }
 
-/// The holders of a line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Holders {
-    owner: Option<Port>,
-    /// Bit i: port i.
-    sharers: u8,
-}
-
-impl Holders {
-    fn all(self) -> u8 {
-        self.sharers | self.owner.map_or(0, |owner| 1 << owner)
-    }
-}
-
-/// What a transaction waits for below.
-#[derive(Clone, Debug)]
-enum Memory {
-    Nothing,
-    /// The line.
-    Asked,
-    /// The line has come, but has no place yet: seldom, so that transactions are small.
-    Came(Box<Line>),
-    /// The acknowledgement of a line that a cache-management operation wrote.
-    Writing,
-}
-
-#[derive(Clone, Debug)]
-struct Transaction {
-    ask: Ask,
-    /// The line whose place the new line gets once no first level has it any more, and its way.
-    victim: Option<(u64, usize)>,
-    /// Bit i: port i has been probed and has not answered.
-    probed: u8,
-    /// The port that held the line back longest with a reservation, and for how long.
-    held: (Port, Tick),
-    memory: Memory,
-    looked: Looked,
-    /// Another port's fill had evicted the line: that port, and the service of the request before memory was asked.
-    culprit: Option<(Owner, Tick)>,
-}
-
-#[derive(Clone, Debug)]
-struct Waiting {
-    ask: Ask,
-    /// Since when it waits for the transaction of this port.
-    since: Tick,
-    blocker: Port,
-}
-
 /// See the module's documentation.
 #[derive(Clone, Debug)]
 pub struct Directory {
@@ -95,6 +51,10 @@ pub struct Directory {
     writing: Vec<(u64, Port, Line)>,
     /// Instructions on their way to a port, which the directory does not track: at most one for each fetch under way.
     fetched: Vec<(Port, u64, Line)>,
+    /// Lines that other clusters want.
+    surrenders: Surrenders,
+    /// Other clusters have the same lines, and memory's home agent asks this one for them.
+    pub coherent: bool,
     /// The ways that fills may take, and the requester that filled each place. Hits are not limited.
     pub capacity: Capacity,
     /// Requests of the capacity controller that are done; the caller takes them.
@@ -127,6 +87,8 @@ impl Directory {
             waiting: VecDeque::new(),
             writing: Vec::new(),
             fetched: Vec::new(),
+            surrenders: Surrenders::default(),
+            coherent: false,
             capacity: Capacity::by_port(),
             reclaimed: Vec::new(),
             ended: false,
@@ -194,7 +156,8 @@ impl Directory {
 
     /// Whether nothing is under way.
     pub fn is_idle(&self) -> bool {
-        self.transactions.is_empty() && self.waiting.is_empty() && self.writing.is_empty()
+        let own = self.transactions.is_empty() && self.waiting.is_empty();
+        own && self.writing.is_empty() && self.surrenders.is_empty()
     }
 
     /// State of a line.
@@ -205,6 +168,9 @@ impl Directory {
         if self.is_victim(line) {
             return "recalled";
         }
+        if self.surrenders.wanted_by(line).is_some() {
+            return "wanted";
+        }
         if self.writing.iter().any(|w| w.0 == line) {
             return "I, being written";
         }
@@ -213,7 +179,17 @@ impl Directory {
         };
         match self.holders[slot] {
             Holders { owner: Some(_), .. } => "owned",
-            Holders { sharers: 0, .. } => "V",
+            Holders {
+                sharers: 0,
+                elsewhere,
+                ..
+            } => match elsewhere {
+                true => "V, also elsewhere",
+                false => "V",
+            },
+            Holders {
+                elsewhere: true, ..
+            } => "shared, also elsewhere",
             Holders { .. } => "shared",
         }
     }
@@ -228,6 +204,13 @@ impl Directory {
         ))
     }
 
+    /// Whether the line is here and no other cluster may have it, for the checks of tests; `None`: it is not here.
+    #[cfg(test)]
+    pub fn is_alone(&self, line: u64) -> Option<bool> {
+        self.copy(line)?;
+        Some(!self.holders[self.cache.slot_of(line)?].elsewhere)
+    }
+
     #[cfg(test)]
     fn note(&mut self, line: u64, event: &'static str) {
         let state = self.state(line);
@@ -238,12 +221,14 @@ impl Directory {
         self.transactions.iter().any(|t| t.recalls(line))
     }
 
-    /// The port for which a transaction on a line is under way.
-    fn blocker(&self, line: u64) -> Option<Port> {
+    /// The hart for which something is under way on a line, here or in another cluster.
+    fn blocker(&self, line: u64) -> Option<Owner> {
         let about = self.transactions.iter().find(|t| t.is_about(line));
         let transaction = about.map(|t| t.ask.port);
         let writing = || self.writing.iter().find(|w| w.0 == line).map(|w| w.1);
-        transaction.or_else(writing)
+        let port = transaction.or_else(writing);
+        let own = port.map(|port| self.owner(port));
+        own.or_else(|| self.surrenders.wanted_by(line))
     }
 
     /// A request, whose line has been looked up.
@@ -266,9 +251,9 @@ impl Directory {
             true => None,
             false => self.waiting.iter().find(|w| w.ask.line == ask.line),
         };
-        let blocker = before.map(|w| w.ask.port);
+        let blocker = before.map(|w| self.owner(w.ask.port));
         let started = match blocker {
-            Some(port) => Err((ask, port)),
+            Some(blocker) => Err((ask, blocker)),
             None => self.start(now, ask, ledger),
         };
         if let Err((ask, blocker)) = started {
@@ -283,8 +268,10 @@ impl Directory {
 
     /// Begins what has waited for something that has ended.
     fn settle(&mut self, now: Tick, ledger: &mut Ledger) {
+        self.surrender(now, ledger);
         while std::mem::take(&mut self.ended) && !self.waiting.is_empty() {
             self.again(now, ledger);
+            self.surrender(now, ledger);
         }
     }
 
@@ -297,13 +284,13 @@ impl Directory {
             let mut waiting = waiting.expect("each request tries once");
             let waited = now - waiting.since;
             let victim = self.owner(waiting.ask.port);
-            let culprit = self.owner(waiting.blocker);
+            let culprit = waiting.blocker;
             let line = waiting.ask.line;
             let mut tried = self.waiting.range(self.waiting.len() - kept..);
             let before = tried.find(|w| w.ask.line == line);
             let blocker = before
-                .map(|w| w.ask.port)
-                .or_else(|| self.would_wait(line, waiting.ask.port));
+                .map(|w| self.owner(w.ask.port))
+                .or_else(|| self.would_wait(&waiting.ask));
             if blocker == Some(waiting.blocker) {
                 self.waiting.push_back(waiting);
                 kept += 1;
@@ -312,7 +299,7 @@ impl Directory {
             let resource = Resource::Directory(self.tile);
             ledger.wait(&mut waiting.ask.account, victim, culprit, resource, waited);
             let outcome = match blocker {
-                Some(port) => Err((waiting.ask, port)),
+                Some(blocker) => Err((waiting.ask, blocker)),
                 None => self.start(now, waiting.ask, ledger),
             };
             if let Err((ask, blocker)) = outcome {
@@ -326,25 +313,38 @@ impl Directory {
         }
     }
 
-    /// The port for which a request of another port for this line would wait, because of the line or of miss registers.
-    fn would_wait(&self, line: u64, port: Port) -> Option<Port> {
-        let full = || {
-            let counts = |t: &&Transaction| t.is_below() && (!self.divided || t.ask.port == port);
-            let mut reads = self.transactions.iter().filter(counts);
-            let first = reads.next()?;
-            let absent = self.cache.slot_of(line).is_none();
-            (absent && 1 + reads.count() >= self.limit).then_some(first.ask.port)
+    /// The hart for which a request would wait, because of the line or of miss registers.
+    fn would_wait(&self, ask: &Ask) -> Option<Owner> {
+        self.blocker(ask.line).or_else(|| self.full(ask))
+    }
+
+    /// The hart for which a request would wait because no miss register is free.
+    fn full(&self, ask: &Ask) -> Option<Owner> {
+        let asks = match self.cache.slot_of(ask.line) {
+            Some(slot) => self.upgrades(ask, slot),
+            None => true,
         };
-        self.blocker(line).or_else(full)
+        if !asks {
+            return None;
+        }
+        let counts = |t: &&Transaction| t.is_below() && (!self.divided || t.ask.port == ask.port);
+        let mut reads = self.transactions.iter().filter(counts);
+        let first = reads.next()?;
+        (1 + reads.count() >= self.limit).then(|| self.owner(first.ask.port))
+    }
+
+    /// Whether a request needs a line alone that is here, but may be in other clusters, too.
+    fn upgrades(&self, ask: &Ask, slot: usize) -> bool {
+        ask.request == Request::Write && self.holders[slot].elsewhere
     }
 
     /// Begins a request.
     ///
     /// # Errors
-    /// The request, and the port that it waits for.
-    fn start(&mut self, now: Tick, ask: Ask, ledger: &mut Ledger) -> Result<(), (Ask, Port)> {
-        if let Some(port) = self.blocker(ask.line) {
-            return Err((ask, port));
+    /// The request, and the hart that it waits for.
+    fn start(&mut self, now: Tick, ask: Ask, ledger: &mut Ledger) -> Result<(), (Ask, Owner)> {
+        if let Some(blocker) = self.blocker(ask.line) {
+            return Err((ask, blocker));
         }
         let (line, port) = (ask.line, ask.port);
         let mut transaction = Transaction {
@@ -360,19 +360,31 @@ impl Directory {
         if manages.is_none() {
             let owner = self.owner(port);
             self.cache.set_owner(owner);
-            if self.cache.slot_of(line).is_none()
-                && let Some(blocker) = self.would_wait(line, port)
-            {
+            if let Some(blocker) = self.full(&transaction.ask) {
                 return Err((transaction.ask, blocker));
             }
         }
-        if let Some(slot) = self.cache.slot_of(line) {
+        if self.coherent
+            && let Request::Manage(what) = transaction.ask.request
+        {
+            transaction.memory = Memory::Elsewhere;
+            self.below.push(Below::Manage {
+                line,
+                port,
+                what,
+                ids: transaction.ask.ids,
+                account: transaction.ask.account,
+            });
+        } else if let Some(slot) = self.cache.slot_of(line) {
+            let upgrades = self.upgrades(&transaction.ask, slot);
             let holders = &mut self.holders[slot];
             let own = 1u8 << port;
             let others = holders.owner.filter(|owner| *owner != port);
             let others = others.map_or(0, |owner| 1 << owner);
             let (probed, keep) = match (transaction.ask.request, manages) {
                 (Request::Read, _) => (others, true),
+                // The home may take the line before it grants it, so all give it up now.
+                (Request::Write, _) if upgrades => (holders.all(), false),
                 (Request::Write, _) => (others | holders.sharers & !own, false),
                 (Request::Fetch, _) | (_, Some(Some(Management::Clean))) => {
                     (holders.owner.map_or(0, |owner| 1 << owner), true)
@@ -390,19 +402,33 @@ impl Directory {
                 self.cache.access(line, false);
             }
             transaction.probed = probed;
+            if upgrades {
+                transaction.memory = Memory::Asked;
+                self.below.push(Below::Read {
+                    line,
+                    port,
+                    alone: true,
+                    ids: transaction.ask.ids,
+                    account: transaction.ask.account,
+                });
+            }
             self.probe(line, probed, keep);
         } else if manages.is_none() {
             let ways = self.capacity.ways(&transaction.ask, transaction.fill());
             self.cache.set_way_mask(u64::MAX);
             self.cache.set_way_mask(ways);
             let kept = self.kept_from(&transaction.ask);
-            let transactions = &self.transactions;
-            let busy = |line| kept.contains(&line) || transactions.iter().any(|t| t.is_about(line));
+            let (transactions, surrenders) = (&self.transactions, &self.surrenders);
+            let busy = |line| {
+                let wanted = || surrenders.wanted_by(line).is_some();
+                let about = || transactions.iter().any(|t| t.is_about(line));
+                kept.contains(&line) || about() || wanted()
+            };
             let victim = self.cache.next_victim(line, busy);
             let Some((way, victim)) = victim else {
                 if !kept.is_empty() {
                     // It is dropped, so it waits for nobody.
-                    return Err((transaction.ask, port));
+                    return Err((transaction.ask, self.owner(port)));
                 }
                 // Every line that it might replace is busy: it waits for the oldest transaction about one of them.
                 let mut oldest = self.transactions.iter();
@@ -410,9 +436,13 @@ impl Directory {
                     let mut lines = self.cache.replaceable(line);
                     lines.any(|line| t.is_about(line))
                 };
-                let oldest = oldest.find(about);
-                let oldest = oldest.expect("only transactions make lines busy");
-                let blocker = oldest.ask.port;
+                let oldest = oldest.find(about).map(|t| self.owner(t.ask.port));
+                let wanted = || {
+                    let mut lines = self.cache.replaceable(line);
+                    lines.find_map(|line| self.surrenders.wanted_by(line))
+                };
+                let blocker = oldest.or_else(wanted);
+                let blocker = blocker.expect("only transactions and other clusters use lines");
                 return Err((transaction.ask, blocker));
             };
             // Nobody waits for a line that is fetched ahead, and it is no miss.
@@ -429,6 +459,7 @@ impl Directory {
             self.below.push(Below::Read {
                 line,
                 port,
+                alone: transaction.ask.request == Request::Write,
                 ids: transaction.ask.ids,
                 account: transaction.ask.account,
             });
@@ -516,12 +547,6 @@ impl Directory {
                     self.belongs(port, line);
                     self.cache.mark_dirty(line);
                 }
-                let waits = |t: &Transaction| {
-                    t.probed >> port & 1 != 0
-                        && t.victim.map_or(t.ask.line, |(victim, _)| victim) == line
-                };
-                let at = self.transactions.iter().position(waits);
-                let at = at.unwrap_or_else(|| panic!("port {port} was not asked for {line:#x}"));
                 let slot = self.cache.slot_of(line);
                 let slot = slot.unwrap_or_else(|| panic!("{line:#x} is busy and not here"));
                 let holders = &mut self.holders[slot];
@@ -529,6 +554,15 @@ impl Directory {
                     holders.owner = None;
                 }
                 holders.sharers = holders.sharers & !(1 << port) | u8::from(kept) << port;
+                if self.surrenders.answered(port, line, held) {
+                    return self.settle(now, ledger);
+                }
+                let waits = |t: &Transaction| {
+                    t.probed >> port & 1 != 0
+                        && t.victim.map_or(t.ask.line, |(victim, _)| victim) == line
+                };
+                let at = self.transactions.iter().position(waits);
+                let at = at.unwrap_or_else(|| panic!("port {port} was not asked for {line:#x}"));
                 let transaction = &mut self.transactions[at];
                 transaction.probed &= !(1 << port);
                 if held > transaction.held.1 {
@@ -578,12 +612,12 @@ impl Directory {
         writing.find(|w| w.0 == line).map(|w| &w.2)
     }
 
-    /// Memory has sent a line. `account` continues that of the request.
+    /// Memory has sent a line, and no other cluster has it if `alone`. `account` continues that of the request.
     pub fn came(
         &mut self,
         now: Tick,
         line: u64,
-        bytes: &Line,
+        (bytes, alone): (&Line, bool),
         account: Account,
         ledger: &mut Ledger,
     ) {
@@ -594,13 +628,13 @@ impl Directory {
         let at = at.unwrap_or_else(|| panic!("nobody asked memory for {line:#x}"));
         let transaction = &mut self.transactions[at];
         transaction.memory = match transaction.probed {
-            0 => {
-                let there = self.cache.line_mut(line).expect("it has a place");
-                there.copy_from_slice(&bytes[..self.length]);
-                Memory::Nothing
-            }
-            _ => Memory::Came(Box::new(*bytes)),
+            0 => Memory::Nothing,
+            _ => Memory::Came(Box::new(*bytes), alone),
         };
+        if transaction.probed == 0 {
+            self.put_in(line, bytes, alone);
+        }
+        let transaction = &mut self.transactions[at];
         transaction.ask.account = account;
         if let Some((culprit, before)) = transaction.culprit {
             // Without that port it would have been a hit: what memory and the way there cost is a wait because of it.
@@ -613,6 +647,14 @@ impl Directory {
         }
         self.proceed(at, now, ledger);
         self.settle(now, ledger);
+    }
+
+    /// A line gets its bytes, and whether other clusters may have it.
+    fn put_in(&mut self, line: u64, bytes: &Line, alone: bool) {
+        let slot = self.cache.slot_of(line).expect("it has a place");
+        let bytes = &bytes[..self.length];
+        self.cache.slot_mut(slot).copy_from_slice(bytes);
+        self.holders[slot].elsewhere = !alone;
     }
 
     /// Memory has acknowledged a line.
@@ -645,17 +687,16 @@ impl Directory {
             let wrote_back = self.make_room(line, way, port, room);
             self.transactions[at].looked.wrote_back = wrote_back;
         }
-        let transaction = &mut self.transactions[at];
-        match &transaction.memory {
-            Memory::Asked | Memory::Writing => return,
-            Memory::Came(bytes) => {
-                let there = self.cache.line_mut(line).expect("it has a place");
-                there.copy_from_slice(&bytes[..self.length]);
-            }
+        let memory = &mut self.transactions[at].memory;
+        match std::mem::replace(memory, Memory::Nothing) {
+            Memory::Came(bytes, alone) => self.put_in(line, &bytes, alone),
             Memory::Nothing => {}
+            waits => {
+                *memory = waits;
+                return;
+            }
         }
-        transaction.memory = Memory::Nothing;
-        let request = transaction.ask.request;
+        let request = self.transactions[at].ask.request;
         if let Some(Some(what)) = self.manages(&self.transactions[at].ask)
             && let Some(slot) = self.cache.slot_of(line)
         {
@@ -709,7 +750,7 @@ impl Directory {
         let own = 1u8 << port;
         let exclusive = match request {
             Request::Write => true,
-            Request::Read => holders.all() & !own == 0,
+            Request::Read => holders.all() & !own == 0 && !holders.elsewhere,
             _ => {
                 let bytes = inline(self.cache.line(line).expect("it is here"));
                 self.fetched.push((port, line, bytes));
@@ -722,12 +763,12 @@ impl Directory {
         };
         if exclusive {
             assert!(
-                holders.all() & !own == 0,
+                holders.all() & !own == 0 && !holders.elsewhere,
                 "port {port} gets {line:#x} alone, which {holders:?} have"
             );
             *holders = Holders {
                 owner: Some(port),
-                sharers: 0,
+                ..Holders::default()
             };
         } else {
             holders.sharers |= own;
@@ -738,60 +779,5 @@ impl Directory {
             looked,
             account,
         }
-    }
-
-    /// The bytes of a line here or on its way to memory, if memory does not have the same.
-    pub fn peek(&self, line: u64) -> Option<&[u8]> {
-        let asked = |t: &Transaction| {
-            t.ask.line == line && matches!(t.memory, Memory::Asked | Memory::Came(_))
-        };
-        let here = self.cache.line(line);
-        let here = here.filter(|_| !self.transactions.iter().any(asked));
-        let written = || self.written_bytes(line);
-        here.or_else(|| written().map(|bytes| &bytes[..self.length]))
-    }
-
-    /// Writes bytes into every copy of a line, for tools that load memory.
-    pub fn poke(&mut self, line: u64, offset: usize, bytes: &[u8]) {
-        let range = offset..offset + bytes.len();
-        if let Some(there) = self.cache.line_mut(line) {
-            there[range.clone()].copy_from_slice(bytes);
-        }
-        let written = self.writing.iter_mut().filter(|w| w.0 == line);
-        let fetched = self.fetched.iter_mut().filter(|f| f.1 == line);
-        let under_way = written.map(|w| &mut w.2).chain(fetched.map(|f| &mut f.2));
-        for there in under_way {
-            there[range.clone()].copy_from_slice(bytes);
-        }
-        for transaction in self.transactions.iter_mut().filter(|t| t.ask.line == line) {
-            if let Memory::Came(there) = &mut transaction.memory {
-                there[range.clone()].copy_from_slice(bytes);
-            }
-        }
-    }
-}
-
-impl Transaction {
-    /// This line gives its place to the line of the request.
-    fn recalls(&self, line: u64) -> bool {
-        self.victim.is_some_and(|(victim, _)| victim == line)
-    }
-
-    fn is_about(&self, line: u64) -> bool {
-        self.ask.line == line || self.recalls(line)
-    }
-
-    /// For what its line is brought.
-    fn fill(&self) -> Fill {
-        match self.ask.request {
-            Request::Fetch => Fill::Instructions,
-            Request::Ahead(what) => what,
-            _ => Fill::Data,
-        }
-    }
-
-    /// It takes a miss register.
-    fn is_below(&self) -> bool {
-        matches!(self.memory, Memory::Asked | Memory::Came(_))
     }
 }

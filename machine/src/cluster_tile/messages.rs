@@ -14,7 +14,7 @@
 use super::directory::Fill;
 use crate::hart::{Management, QosIds};
 use crate::noc::Account;
-use crate::types::{Line, Tick};
+use crate::types::{Line, Owner, Tick};
 
 /// Number of a hart's port at the second level.
 pub type Port = u8;
@@ -155,6 +155,8 @@ pub enum Below {
         line: u64,
         /// The port that asked for it.
         port: Port,
+        /// No other cluster may keep it.
+        alone: bool,
         /// The identifiers of that request.
         ids: QosIds,
         /// The account of that request.
@@ -168,6 +170,34 @@ pub enum Below {
         port: Port,
         /// The identifiers of the request for which it leaves.
         ids: QosIds,
+    },
+    /// Let the other clusters perform a cache-management operation. Only a coherent cluster says that, and what follows.
+    Manage {
+        /// First address.
+        line: u64,
+        /// The port that asked for it.
+        port: Port,
+        /// The operation.
+        what: Management,
+        /// The identifiers of that request.
+        ids: QosIds,
+        /// The account of that request.
+        account: Account,
+    },
+    /// The answer to the home, which wanted a line.
+    Surrendered {
+        /// First address.
+        line: u64,
+        /// The hart of another cluster that wanted it.
+        owner: Owner,
+        /// The identifiers of that hart's request.
+        ids: QosIds,
+        /// The line is still here, and shared.
+        kept: bool,
+        /// Its bytes, if memory has others.
+        bytes: Option<Box<Line>>,
+        /// The account of the question.
+        account: Account,
     },
 }
 

@@ -23,22 +23,47 @@ fn pieces(
 }
 
 impl ClusterTile {
-    /// The newest bytes of a line, if memory has others.
-    fn newest(&self, line: u64) -> Option<&[u8]> {
+    fn modified(&self, line: u64) -> Option<&[u8]> {
         let mut firsts = self.harts.iter();
-        let modified = firsts.find_map(|hart| hart.side.first.modified(line));
-        modified.or_else(|| self.second.peek(line))
+        firsts.find_map(|hart| hart.side.first.modified(line))
     }
 
-    /// Reads memory as the harts find it. False: there is none.
-    pub fn peek(&self, physical: u64, buffer: &mut [u8], fabric: &Fabric) -> bool {
+    /// The newest bytes of a line, if memory has others. `all` are the clusters of the chip.
+    fn newest<'a>(
+        &'a self,
+        line: u64,
+        all: &'a [ClusterTile],
+        fabric: &'a Fabric,
+    ) -> Option<&'a [u8]> {
+        if !self.second.directory.coherent {
+            return self.modified(line).or_else(|| self.second.peek(line));
+        }
+        // One cluster at most has modified it. Bytes that go to memory are newer than those there, and older than any copy: a cluster gets
+        // the line only after they have arrived.
+        let coherent = || {
+            all.iter()
+                .filter(|cluster| cluster.second.directory.coherent)
+        };
+        let modified = coherent().find_map(|cluster| cluster.modified(line));
+        let here = || coherent().find_map(|cluster| cluster.second.directory.copy(line));
+        let tag = (line / self.line) as u32;
+        modified.or_else(here).or_else(|| fabric.given(tag))
+    }
+
+    /// Reads memory as the harts find it. False: there is none. `all` are the clusters of the chip.
+    pub fn peek(
+        &self,
+        physical: u64,
+        buffer: &mut [u8],
+        (all, fabric): (&[ClusterTile], &Fabric),
+    ) -> bool {
         let map = &self.second.map;
         let place = map.find(physical);
         let Some((memory, first)) = place.filter(|_| map.has(physical, buffer.len() as u64)) else {
             return false;
         };
         for (line, offset, range) in pieces(physical, buffer.len(), self.line) {
-            let from = match self.newest(line) {
+            let from = match self.newest(line, all, fabric) {
                 Some(bytes) => &bytes[offset..],
                 None => {
                     let at = line + offset as u64 - physical + first;

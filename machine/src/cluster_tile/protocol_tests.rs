@@ -3,6 +3,10 @@
 //!
 //! Messages are delivered in any order that [`super::messages`] allows, which is more than any real times would show.
 
+#[path = "coherent_tests.rs"]
+mod coherent;
+
+use self::coherent::Outside;
 use super::capacity::Capacity;
 use super::directory::{Fill, Foreseeing};
 use super::messages::{Ask, Below, Down, Port, Reply, Request};
@@ -44,11 +48,11 @@ enum Up {
 }
 
 /// What is known of a line, by the order in which accesses were performed.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Truth {
     words: [u64; 8],
     /// Its last writer, and how many writes there were.
-    writes: Vec<Port>,
+    writes: Vec<usize>,
 }
 
 #[derive(Default)]
@@ -63,12 +67,16 @@ struct Hart {
 
 struct World {
     random: Random,
+    /// Those of the first cluster, then those of the next one, as many in each.
     first: Vec<FirstLevel>,
-    directory: Directory,
+    directories: Vec<Directory>,
     harts: Vec<Hart>,
     up: Vec<VecDeque<Up>>,
     down: Vec<VecDeque<Down>>,
+    /// Of the only cluster.
     below: Vec<Below>,
+    /// Network and home of several clusters.
+    outside: Option<Outside>,
     memory: Vec<Line>,
     truth: Vec<Truth>,
     value: u64,
@@ -107,7 +115,7 @@ fn controlled(mut directory: Directory) -> Directory {
 }
 
 impl World {
-    fn new(seed: u64, ports: u8, lines: u64, registers: u32) -> Self {
+    fn new(seed: u64, (clusters, ports): (u8, u8), lines: u64, registers: u32) -> Self {
         let cache = |size: u64, ways| CacheConfig {
             size,
             ways,
@@ -115,18 +123,26 @@ impl World {
             mshrs: registers,
             ..CacheConfig::default()
         };
-        let first = |port| {
-            let owner = Owner::new(0, port);
+        let first = |hart| {
+            let (tile, port) = (hart / u16::from(ports), hart % u16::from(ports));
+            let owner = Owner::new(tile, port);
             FirstLevel::new(port as Port, owner, &cache(128, 1), &cache(256, 2))
         };
+        let directory = |tile: u8| {
+            let mut directory = controlled(Directory::new(tile.into(), &cache(512, 2)));
+            directory.coherent = clusters > 1;
+            directory
+        };
+        let harts = clusters * ports;
         Self {
             random: Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
-            first: (0..u16::from(ports)).map(first).collect(),
-            directory: controlled(Directory::new(0, &cache(512, 2))),
-            harts: (0..ports).map(|_| Hart::default()).collect(),
-            up: (0..ports).map(|_| VecDeque::new()).collect(),
-            down: (0..ports).map(|_| VecDeque::new()).collect(),
+            first: (0..u16::from(harts)).map(first).collect(),
+            directories: (0..clusters).map(directory).collect(),
+            harts: (0..harts).map(|_| Hart::default()).collect(),
+            up: (0..harts).map(|_| VecDeque::new()).collect(),
+            down: (0..harts).map(|_| VecDeque::new()).collect(),
             below: Vec::new(),
+            outside: (clusters > 1).then(|| Outside::new(clusters.into())),
             memory: vec![[0; LINE_MAX]; lines as usize],
             truth: vec![Truth::default(); lines as usize],
             value: 0,
@@ -140,8 +156,20 @@ impl World {
         }
     }
 
+    /// The cluster of a hart, and its port there.
+    fn place(&self, hart: usize) -> (usize, Port) {
+        let ports = self.first.len() / self.directories.len();
+        (hart / ports, (hart % ports) as Port)
+    }
+
+    /// What is in a line is known. With several clusters, a line whose contents are lost is lost in one cluster after the other.
+    fn is_known(&self, line: u64) -> bool {
+        self.outside.is_none() || line / LINE >= LOST
+    }
+
     /// Performs an access on a line that the hart has.
     fn perform(&mut self, port: usize, line: u64, word: u64, op: Op) {
+        let known = self.is_known(line);
         let truth = &mut self.truth[index(line)];
         let hart = &mut self.harts[port];
         let (value, loads, kept) = (&mut self.value, &mut self.loads, &mut self.kept);
@@ -149,9 +177,10 @@ impl World {
         self.first[port].hold(line, |held| {
             let read = held.bytes.read(8 * word, 8);
             *loads += 1;
-            assert_eq!(
-                read, truth.words[word as usize],
-                "{line:#x} of {port}: {op:?}"
+            let right = !known || read == truth.words[word as usize];
+            assert!(
+                right,
+                "{line:#x} of {port}: {op:?} finds {read}, not {truth:?}"
             );
             match op {
                 Op::Load => {}
@@ -167,8 +196,9 @@ impl World {
                     {
                         assert_eq!(reserved, line);
                         let others = truth.writes[seen..].iter();
-                        let others = others.filter(|p| usize::from(**p) != port).count();
-                        assert_eq!(others, 0, "a reservation of {port} outlives a write");
+                        let others = others.filter(|p| **p != port).count();
+                        let unseen = !known || others == 0;
+                        assert!(unseen, "a reservation of {port} outlives a write");
                         *kept += 1;
                         write = true;
                     }
@@ -179,7 +209,7 @@ impl World {
                 held.bytes.write(8 * word, 8, *value);
                 held.written = true;
                 truth.words[word as usize] = *value;
-                truth.writes.push(port as Port);
+                truth.writes.push(port);
             }
         });
     }
@@ -209,6 +239,8 @@ impl World {
             _ => {
                 let what = match self.random.below(3) {
                     0 if line / LINE < LOST => Management::Invalidate,
+                    // It is rarer there that nobody in a cluster holds such a line.
+                    _ if self.outside.is_some() && line / LINE < LOST => Management::Invalidate,
                     0 | 1 => Management::Flush,
                     _ => Management::Clean,
                 };
@@ -240,21 +272,28 @@ impl World {
             self.up[port].extend(out.replies.into_iter().map(Up::Reply));
             self.up[port].extend(out.asks.into_iter().map(Up::Ask));
         }
-        for (port, message) in self.directory.out.drain(..) {
-            if let Down::Managed { line, .. } = &message
-                && self.harts[usize::from(port)].managed[line].0 == Management::Invalidate
-            {
-                let truth = &mut self.truth[index(*line)];
-                truth.words = words(&self.memory[index(*line)]);
-                // Its reservation is lost.
-                truth.writes.push(Port::MAX);
+        let ports = self.first.len() / self.directories.len();
+        for (cluster, directory) in self.directories.iter_mut().enumerate() {
+            for (port, message) in directory.out.drain(..) {
+                let hart = cluster * ports + usize::from(port);
+                if let Down::Managed { line, .. } = &message
+                    && self.harts[hart].managed[line].0 == Management::Invalidate
+                {
+                    let truth = &mut self.truth[index(*line)];
+                    truth.words = words(&self.memory[index(*line)]);
+                    // Its reservation is lost.
+                    truth.writes.push(usize::MAX);
+                }
+                self.down[hart].push_back(message);
             }
-            self.down[usize::from(port)].push_back(message);
+            for _ in directory.reclaimed.drain(..) {
+                assert!(std::mem::take(&mut self.reclaims), "nobody asked");
+            }
+            match &mut self.outside {
+                None => self.below.append(&mut directory.below),
+                Some(outside) => outside.send(cluster, directory),
+            }
         }
-        for _ in self.directory.reclaimed.drain(..) {
-            assert!(std::mem::take(&mut self.reclaims), "nobody asked");
-        }
-        self.below.append(&mut self.directory.below);
     }
 
     fn deliver_up(&mut self, port: usize) {
@@ -266,12 +305,11 @@ impl World {
         let asks = first_reply.unwrap_or(queue.len());
         let choices = asks + usize::from(first_reply.is_some());
         let at = self.random.below(choices as u64) as usize;
+        let (cluster, own) = self.place(port);
+        let directory = &mut self.directories[cluster];
         match self.up[port].remove(at).unwrap() {
-            Up::Ask(ask) => self.directory.ask(0, ask, &mut self.ledger),
-            Up::Reply(reply) => {
-                self.directory
-                    .reply(0, port as Port, reply, &mut self.ledger);
-            }
+            Up::Ask(ask) => directory.ask(0, ask, &mut self.ledger),
+            Up::Reply(reply) => directory.reply(0, own, reply, &mut self.ledger),
         }
     }
 
@@ -284,15 +322,17 @@ impl World {
         let line = queue[at].line();
         let at = queue.iter().position(|m| m.line() == line).unwrap();
         let message = self.down[port].remove(at).unwrap();
+        let (cluster, _) = self.place(port);
+        let directory = &mut self.directories[cluster];
         match message {
             Down::Probe { line, keep } => {
-                let answer = self.first[port].probe(line, keep, &mut self.directory);
+                let answer = self.first[port].probe(line, keep, directory);
                 self.first[port].out.replies.push(answer);
             }
             Down::Grant {
                 line, exclusive, ..
             } => {
-                let granted = self.first[port].grant(0, line, exclusive, &mut self.directory);
+                let granted = self.first[port].grant(0, line, exclusive, directory);
                 if granted.is_some() {
                     let late = std::mem::take(&mut self.harts[port].late);
                     let (now, later) = late.into_iter().partition(|l| l.0 == line);
@@ -303,7 +343,7 @@ impl World {
                 }
             }
             Down::Instructions { line, .. } => {
-                self.first[port].instructions(0, line, &mut self.directory);
+                self.first[port].instructions(0, line, directory);
                 let bytes = self.first[port].instruction_line(line).unwrap();
                 let asked = self.harts[port].fetches.remove(&line).unwrap();
                 if line / LINE >= LOST {
@@ -329,21 +369,26 @@ impl World {
     }
 
     fn serve_memory(&mut self) {
+        if self.outside.is_some() {
+            return self.serve_outside();
+        }
         if self.below.is_empty() {
             return;
         }
+        let directory = &mut self.directories[0];
         let at = self.random.below(self.below.len() as u64) as usize;
         match self.below.swap_remove(at) {
             Below::Read { line, .. } => {
                 let bytes = self.memory[index(line)];
-                self.directory
-                    .came(0, line, &bytes, Account::new(0), &mut self.ledger);
+                let account = Account::new(0);
+                directory.came(0, line, (&bytes, true), account, &mut self.ledger);
             }
             Below::Write { line, .. } => {
-                let bytes = self.directory.written_bytes(line);
+                let bytes = directory.written_bytes(line);
                 self.memory[index(line)] = *bytes.expect("it is on its way to memory");
-                self.directory.written(0, line, &mut self.ledger);
+                directory.written(0, line, &mut self.ledger);
             }
+            other => panic!("there is no other cluster: {other:?}"),
         }
     }
 
@@ -354,8 +399,13 @@ impl World {
             let copies = states.iter().filter(|s| **s != "I").count();
             let writers = states.iter().filter(|s| matches!(**s, "E" | "M")).count();
             assert!(writers == 0 || copies == 1, "{line:#x}: {states:?}");
-            for (port, state) in states.iter().enumerate() {
-                let right = self.directory.right(line, port as Port);
+            let alone: Vec<_> = self.directories.iter().map(|d| d.is_alone(line)).collect();
+            let here = alone.iter().flatten().count();
+            let known = here <= 1 || !alone.contains(&Some(true));
+            assert!(known, "{line:#x} is alone in a cluster: {alone:?}");
+            for (hart, state) in states.iter().enumerate() {
+                let (cluster, port) = self.place(hart);
+                let right = self.directories[cluster].right(line, port);
                 let known = match *state {
                     "I" => true,
                     "S" => right.is_some_and(|(owner, sharer)| owner || sharer),
@@ -367,7 +417,8 @@ impl World {
     }
 
     /// The capacity controller wants any line to leave, if data fills have brought it.
-    fn reclaim(&mut self, port: Port) {
+    fn reclaim(&mut self, hart: usize) {
+        let (cluster, port) = self.place(hart);
         let line = LINE * self.random.below(self.memory.len() as u64);
         let ask = Ask {
             port,
@@ -377,12 +428,13 @@ impl World {
             account: Account::new(0),
         };
         self.reclaims = true;
-        self.directory.ask(0, ask, &mut self.ledger);
+        self.directories[cluster].ask(0, ask, &mut self.ledger);
     }
 
-    /// The second level fetches any line ahead: nobody waits for it, no request waits because it was dropped, and no first level but the
-    /// port's own is asked for anything.
-    fn foresee(&mut self, port: Port) {
+    /// The second level fetches any line ahead: nobody waits for it, no request waits because it was dropped, and no first level of this
+    /// cluster but the port's own is asked for anything.
+    fn foresee(&mut self, hart: usize) {
+        let (cluster, port) = self.place(hart);
         let line = LINE * self.random.below(self.memory.len() as u64);
         let what = [Fill::Data, Fill::Instructions][self.random.below(2) as usize];
         let ask = Ask {
@@ -392,20 +444,21 @@ impl World {
             ids: QosIds::default(),
             account: Account::new(0),
         };
-        let before = self.directory.state(line);
-        assert!(self.directory.out.is_empty() && self.directory.below.is_empty());
-        match self.directory.fetch_ahead(0, ask, &mut self.ledger) {
+        let directory = &mut self.directories[cluster];
+        let before = directory.state(line);
+        assert!(directory.out.is_empty() && directory.below.is_empty());
+        match directory.fetch_ahead(0, ask, &mut self.ledger) {
             Foreseeing::Begun => {
                 self.foreseen[0] += 1;
                 assert_eq!(before, "I", "{line:#x}");
                 let own = |(to, message): &(Port, Down)| {
                     *to == port && matches!(message, Down::Probe { keep: false, .. })
                 };
-                assert!(self.directory.out.iter().all(own));
+                assert!(directory.out.iter().all(own));
             }
             said => {
                 self.foreseen[1] += u64::from(said == Foreseeing::Dropped);
-                assert!(self.directory.out.is_empty() && self.directory.below.is_empty());
+                assert!(directory.out.is_empty() && directory.below.is_empty());
             }
         }
     }
@@ -418,16 +471,17 @@ impl World {
             2..4 => self.deliver_up(port),
             4..6 => self.deliver_down(port),
             6 => self.serve_memory(),
-            _ if begin && self.foresees => self.foresee(port as Port),
-            _ if begin && self.reclaimer && !self.reclaims => self.reclaim(port as Port),
+            _ if begin && self.foresees => self.foresee(port),
+            _ if begin && self.reclaimer && !self.reclaims => self.reclaim(port),
             _ => {}
         }
         self.collect();
     }
 
     fn is_quiet(&self) -> bool {
-        self.directory.is_idle()
+        self.directories.iter().all(Directory::is_idle)
             && self.below.is_empty()
+            && self.outside.as_ref().is_none_or(Outside::is_quiet)
             && self.up.iter().all(VecDeque::is_empty)
             && self.down.iter().all(VecDeque::is_empty)
     }
@@ -435,15 +489,16 @@ impl World {
 
 type Table = BTreeMap<(&'static str, &'static str), u64>;
 
-/// Random worlds with so many accesses in all. Returns the transitions of the first levels and of the directory.
-fn run(accesses: u64) -> (Table, Table) {
+/// Random worlds of so many clusters with so many accesses in all. Returns the transitions of the first levels and of the directories.
+fn run(clusters: u8, accesses: u64) -> (Table, Table) {
     let (mut first, mut directory) = (Table::new(), Table::new());
     let (mut done, mut kept, mut begun, mut dropped) = (0, 0, 0, 0);
     for seed in 1.. {
         let ports = [1, 2, 3, 4, 8][(seed % 5) as usize];
+        let ports = if clusters > 1 { ports.min(3) } else { ports };
         let lines = [3, 6, 12, 24][(seed % 4) as usize];
         let registers = [1, 2, 4][(seed % 3) as usize];
-        let mut world = World::new(seed, ports, lines, registers);
+        let mut world = World::new(seed, (clusters, ports), lines, registers);
         for step in 0..20_000 {
             world.step(true);
             if step % 16 == 0 {
@@ -459,11 +514,12 @@ fn run(accesses: u64) -> (Table, Table) {
         }
         world.check();
         assert!(world.harts.iter().all(|h| h.late.is_empty()), "seed {seed}");
+        let directories = world.directories.iter();
         for (into, from) in world
             .first
             .iter()
             .map(|f| (true, &f.coverage.0))
-            .chain([(false, &world.directory.coverage.0)])
+            .chain(directories.map(|d| (false, &d.coverage.0)))
         {
             let table = if into { &mut first } else { &mut directory };
             for (row, count) in from {
@@ -489,6 +545,25 @@ fn run(accesses: u64) -> (Table, Table) {
     (first, directory)
 }
 
+/// A line that is fetched ahead takes a place of the kind for which it is fetched.
+#[test]
+fn instructions_fetched_ahead_are_instructions() {
+    for what in [Fill::Data, Fill::Instructions] {
+        let mut world = World::new(1, (1, 1), 1, 1);
+        let ask = Ask {
+            port: 0,
+            line: 0,
+            request: Request::Ahead(what),
+            ids: QosIds::default(),
+            account: Account::new(0),
+        };
+        let directory = &mut world.directories[0];
+        let begun = directory.fetch_ahead(0, ask, &mut world.ledger);
+        assert_eq!(begun, Foreseeing::Begun);
+        assert_eq!(directory.filled_by((0, 0), 0, what), Ok((0, 0)));
+    }
+}
+
 #[test]
 fn every_load_gives_the_last_value_and_every_transition_happens() {
     let accesses = if cfg!(debug_assertions) {
@@ -496,22 +571,32 @@ fn every_load_gives_the_last_value_and_every_transition_happens() {
     } else {
         5_000_000
     };
-    let (first, directory) = run(accesses);
-    for (name, table) in [("first", &first), ("directory", &directory)] {
-        for ((state, event), count) in table {
-            println!("{name}: (\"{state}\", \"{event}\"), // {count}");
-        }
-    }
-    let rows = |table: &Table| table.keys().copied().collect::<BTreeSet<_>>();
-    let wanted = |table: &[(&'static str, &[&'static str])]| -> BTreeSet<_> {
-        let rows = table.iter();
-        rows.flat_map(|(state, events)| events.iter().map(move |event| (*state, *event)))
-            .collect()
-    };
+    let (first, directory) = run(1, accesses);
+    print(&first, &directory);
     let mut first = rows(&first);
     first.retain(|row| !RARE.contains(row));
     assert_eq!(first, wanted(FIRST));
     assert_eq!(rows(&directory), wanted(DIRECTORY));
+}
+
+fn print(first: &Table, directory: &Table) {
+    for (name, table) in [("first", first), ("directory", directory)] {
+        for ((state, event), count) in table {
+            println!("{name}: (\"{state}\", \"{event}\"), // {count}");
+        }
+    }
+}
+
+type Row = (&'static str, &'static str);
+
+fn rows(table: &Table) -> BTreeSet<Row> {
+    table.keys().copied().collect()
+}
+
+fn wanted(table: &[(&'static str, &[&'static str])]) -> BTreeSet<Row> {
+    let rows = table.iter();
+    rows.flat_map(|(state, events)| events.iter().map(move |event| (*state, *event)))
+        .collect()
 }
 
 /// The first level's table (docs/decisions/0006-clusters.md): states, and the events that happen in them.

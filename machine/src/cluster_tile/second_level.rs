@@ -15,7 +15,7 @@ use crate::beside::EngineMap;
 use crate::config::{ClusterConfig, MemoryMap, TileConfig};
 use crate::fabric::Fabric;
 use crate::ledger::{Ledger, Resource};
-use crate::noc::{Packet, PacketKind, Transaction};
+use crate::noc::{Packet, PacketKind, Transaction, Want};
 use crate::tcm::TcmMap;
 use crate::types::{Owner, Tick, TileId, align};
 use std::collections::VecDeque;
@@ -34,8 +34,10 @@ pub(super) enum Arrival {
     Request(Ask),
     /// Its line has been looked up.
     Found(Ask),
-    /// Memory answers, or a DMA engine, or another part interrupts.
+    /// Memory answers, or a DMA engine, or another part interrupts, or a home wants a line.
     Packet(Box<Packet>),
+    /// A line that a home wants has been looked up.
+    Wanted(Box<Packet>),
     /// An access of a hart to a register of a DMA engine passes by.
     Passes(Box<Packet>),
 }
@@ -47,6 +49,7 @@ const REQUESTS: u32 = 9;
 const FOUND: u32 = 17;
 const PASSING: u32 = 25;
 const SCAN: u32 = 33;
+const WANTED: u32 = 34;
 
 /// A bank of the second level: its present and future users, each with the end of its use.
 #[derive(Debug, Default)]
@@ -138,6 +141,7 @@ impl SecondLevel {
         if cluster.divided_registers {
             directory.divide_registers(cluster.harts.len());
         }
+        directory.coherent = cluster.coherent;
         let all = u64::MAX >> (64 - l2.ways);
         directory.capacity = Capacity::new(cluster, all, directory.slots());
         Some(Self {
@@ -234,7 +238,8 @@ impl SecondLevel {
             Arrival::Scan => self.scan(now, ledger),
             Arrival::Request(ask) => self.turn(now, ask, ledger),
             Arrival::Found(ask) => self.found(now, ask, ledger),
-            Arrival::Packet(packet) => self.packet(now, &packet, ledger),
+            Arrival::Packet(packet) => self.packet(now, packet, ledger),
+            Arrival::Wanted(packet) => self.want(now, &packet, ledger),
             Arrival::Passes(packet) => self.send(now, packet, fabric),
         }
         self.reclaimed(now, &mut fabric.ledger);
@@ -279,12 +284,36 @@ impl SecondLevel {
         self.queue.push(found, component, Arrival::Found(ask));
     }
 
-    fn packet(&mut self, now: Tick, packet: &Packet, ledger: &mut Ledger) {
+    /// A home wants a line, which has been looked up.
+    fn want(&mut self, now: Tick, packet: &Packet, ledger: &mut Ledger) {
+        let PacketKind::Wanted { surrender } = packet.kind else {
+            panic!("a home wants nothing with {packet:?}");
+        };
+        let line = u64::from(packet.tag) * u64::from(self.line);
+        let question = (surrender, packet.owner, packet.ids, packet.account);
+        self.directory.want(now, line, question, ledger);
+    }
+
+    fn packet(&mut self, now: Tick, mut packet: Box<Packet>, ledger: &mut Ledger) {
         let line = u64::from(packet.tag) * u64::from(self.line);
         match (&packet.kind, &packet.line) {
             (PacketKind::ReadResponse { error: false, .. }, Some(bytes)) => {
                 let account = packet.account;
-                self.directory.came(now, line, bytes, account, ledger);
+                self.directory
+                    .came(now, line, (bytes, true), account, ledger);
+            }
+            (PacketKind::Grant { alone, .. }, Some(bytes)) => {
+                let account = packet.account;
+                self.directory
+                    .came(now, line, (bytes, *alone), account, ledger);
+            }
+            (PacketKind::Managed, _) => {
+                self.directory.managed(now, line, packet.account, ledger);
+            }
+            (PacketKind::Wanted { .. }, _) => {
+                packet.account.service += self.lookup;
+                let found = now + self.lookup;
+                self.queue.push(found, WANTED, Arrival::Wanted(packet));
             }
             (PacketKind::WriteResponse { error: false }, _) => {
                 ledger.complete(packet.owner, packet.transaction, &packet.account, now);
@@ -314,22 +343,56 @@ impl SecondLevel {
         }
         let mut all = std::mem::take(&mut self.directory.below);
         for below in all.drain(..) {
-            let (line, port, ids, transaction) = match &below {
+            let owner_of = |port: Port| Owner::new(self.tile, port.into());
+            let (line, owner, ids, transaction) = match &below {
                 Below::Read {
                     line, port, ids, ..
-                } => (*line, *port, *ids, Transaction::CacheRead),
-                Below::Write { line, port, ids } => (*line, *port, *ids, Transaction::CacheWrite),
+                }
+                | Below::Manage {
+                    line, port, ids, ..
+                } => (*line, owner_of(*port), *ids, Transaction::CacheRead),
+                Below::Write { line, port, ids } => {
+                    (*line, owner_of(*port), *ids, Transaction::CacheWrite)
+                }
+                Below::Surrendered {
+                    line, owner, ids, ..
+                } => (*line, *owner, *ids, Transaction::Probe),
             };
             let place = self.map.find(line);
             let (memory, address) =
                 place.unwrap_or_else(|| panic!("line {line:#x} is in no memory"));
             let (memory, bytes) = (self.map.id(memory), self.line);
+            let coherent = |want| PacketKind::Coherent {
+                address,
+                bytes,
+                want,
+            };
             let (kind, account, data) = match below {
-                Below::Read { account, .. } => (
-                    PacketKind::ReadRequest { address, bytes },
-                    Some(account),
-                    None,
-                ),
+                Below::Read { account, alone, .. } => {
+                    let kind = match (self.directory.coherent, alone) {
+                        (false, _) => PacketKind::ReadRequest { address, bytes },
+                        (true, false) => coherent(Want::Read),
+                        (true, true) => coherent(Want::Write),
+                    };
+                    (kind, Some(account), None)
+                }
+                Below::Manage { account, what, .. } => {
+                    (coherent(Want::Manage(what)), Some(account), None)
+                }
+                Below::Surrendered {
+                    kept,
+                    bytes: line,
+                    account,
+                    ..
+                } => {
+                    let bytes = if line.is_some() { bytes } else { 0 };
+                    let kind = PacketKind::Surrendered {
+                        address,
+                        kept,
+                        bytes,
+                    };
+                    (kind, Some(account), line.map(|line| *line))
+                }
                 Below::Write { line, .. } => {
                     let data = self.directory.written_bytes(line);
                     let data = *data.expect("it is on its way to memory");
@@ -341,9 +404,10 @@ impl SecondLevel {
                     (kind, None, Some(data))
                 }
             };
-            let owner = Owner::new(self.tile, port.into());
-            let write = transaction == Transaction::CacheWrite;
-            fabric.ledger.asks(owner, line, write);
+            if !matches!(kind, PacketKind::Surrendered { .. }) {
+                let write = transaction == Transaction::CacheWrite;
+                fabric.ledger.asks(owner, line, write);
+            }
             let tag = (line / u64::from(self.line)) as u32;
             let mut packet = Packet::request(now, self.tile, memory, owner, tag, transaction, kind);
             packet.account = account.unwrap_or(packet.account);

@@ -107,6 +107,11 @@ impl ClusterTile {
         self.second.tile
     }
 
+    /// Its caches are coherent with those of other clusters.
+    pub fn is_coherent(&self) -> bool {
+        self.second.directory.coherent
+    }
+
     /// The harts, by port.
     pub fn harts(&self) -> impl Iterator<Item = &Hart> {
         self.harts.iter().map(|port| &port.hart)

@@ -55,6 +55,33 @@ fn the_order_in_which_the_host_visits_harts_changes_nothing() {
     }
 }
 
+#[test]
+fn the_order_in_which_the_host_visits_coherent_clusters_changes_nothing() {
+    for harts in [&[1, 1][..], &[2, 3], &[2, 0, 2, 1]] {
+        let run = |backwards: bool| {
+            let mut machine = Machine::new(&coherent(harts)).unwrap();
+            machine.visit_harts_backwards(backwards);
+            let mut number = 0;
+            for (tile, harts) in harts.iter().enumerate() {
+                for port in 0..usize::from(*harts) {
+                    number += 1;
+                    let hart = (tile as TileId, port);
+                    start_hart(
+                        &mut machine,
+                        hart,
+                        &contending(number),
+                        0x1000 * number as u64,
+                    );
+                }
+            }
+            let end = machine.run(LIMIT, None);
+            assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
+            (machine.digest(), machine.statistics())
+        };
+        assert_eq!(run(false), run(true), "{harts:?}");
+    }
+}
+
 const BEGIN: u32 = 0x100;
 const END: u32 = 0x101;
 /// The register with the address of the line.

@@ -7,7 +7,7 @@ use super::{
     validate_cache,
 };
 use crate::hart::{HartConfig, QosRange};
-use crate::types::Tick;
+use crate::types::{Tick, TileId};
 
 /// Harts of a cluster, at most.
 pub const CLUSTER_HARTS: usize = 8;
@@ -36,6 +36,8 @@ pub struct ClusterConfig {
     /// The second level has a capacity controller ([`bulkhead_abi::memory_map::CAPACITY_BASE`]) instead of lockdown registers. A port with
     /// an entry in `fills` that is not 0 then has [`ClusterConfig::rcid_of`] as its only legal RCID, whose limit is that entry.
     pub capacity: Option<CapacityConfig>,
+    /// Its caches are coherent with those of all other clusters of which this is true.
+    pub coherent: bool,
     /// For each port a core of another kind than the tile's. Ports without an entry, and those with `None`, have the tile's.
     pub cores: Vec<Option<CoreConfig>>,
 }
@@ -103,6 +105,7 @@ impl Default for ClusterConfig {
             divided_registers: false,
             fills: Vec::new(),
             capacity: None,
+            coherent: false,
             cores: Vec::new(),
         }
     }
@@ -113,6 +116,12 @@ impl PlatformConfig {
     pub fn clusters(&self) -> impl Iterator<Item = (&TileConfig, &ClusterConfig)> {
         let all = self.tiles.iter();
         all.filter_map(|tile| Some((tile, tile.cluster.as_ref()?)))
+    }
+
+    /// The numbers of the tiles whose clusters are coherent with each other.
+    pub fn coherent(&self) -> Vec<TileId> {
+        let coherent = self.clusters().filter(|(_, cluster)| cluster.coherent);
+        coherent.map(|(tile, _)| tile.id).collect()
     }
 
     /// Checks what the machine relies on for clusters and the tiles beside them.
@@ -130,6 +139,26 @@ impl PlatformConfig {
             if let Err(what) = validate_cluster(tile, cluster) {
                 return fail(tile, &format!("cluster: {what}"));
             }
+        }
+        let coherent = self.clusters().filter(|(_, cluster)| cluster.coherent);
+        let lines = coherent.filter_map(|(tile, _)| Some((tile, tile.l2.as_ref()?.line)));
+        let lines: Vec<_> = lines.collect();
+        if let [(tile, _)] = lines[..] {
+            return fail(tile, "cluster: no other cluster is coherent with it");
+        }
+        if let Some((tile, _)) = lines.iter().find(|(_, line)| *line != lines[0].1) {
+            return fail(tile, "cluster: coherent clusters have lines of one length");
+        }
+        let two_names =
+            |memory: &&MemoryConfig| memory.dropped != 0 || !memory.second_port_of.is_empty();
+        if let (Some((tile, _)), Some(memory)) =
+            (lines.first(), self.memories.iter().find(two_names))
+        {
+            let what = format!(
+                "cluster: coherent, but memory {} gives a byte two addresses, which are two lines",
+                memory.id
+            );
+            return fail(tile, &what);
         }
         let capacity = self
             .clusters()

@@ -258,6 +258,12 @@ impl Dtu {
             PacketKind::Remote { .. }
             | PacketKind::AtomicWrite { .. }
             | PacketKind::Interrupt { .. }
+            | PacketKind::Coherent { .. }
+            | PacketKind::Grant { .. }
+            | PacketKind::Managed
+            | PacketKind::Wanted { .. }
+            | PacketKind::Surrendered { .. }
+            | PacketKind::Stored
             | PacketKind::RemoteAnswer { .. } => {
                 panic!(
                     "a tile with a unit has no local memory and no interrupt controller, and got {packet:?}"

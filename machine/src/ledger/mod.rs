@@ -72,6 +72,8 @@ pub enum Resource {
     Directory(TileId),
     /// A reservation of another hart of the cluster held the line.
     Reservation(TileId),
+    /// The home agent of this memory was busy with the line for a hart of another coherent cluster, or of the same one.
+    Home(TileId),
     /// The DTU was working on something else.
     DtuBusy,
     /// The network card's link was sending an earlier frame.
@@ -133,6 +135,7 @@ impl fmt::Display for Resource {
             }
             Resource::Directory(tile) => write!(f, "directory of tile {tile}"),
             Resource::Reservation(tile) => write!(f, "reservation in tile {tile}"),
+            Resource::Home(memory) => write!(f, "home agent of memory {memory}"),
             Resource::DtuBusy => f.write_str("DTU"),
             Resource::Cable => f.write_str("network cable"),
             Resource::NetworkCard => f.write_str("network card"),

@@ -4,8 +4,8 @@
 //! Why it exists: a part acts up to the earliest moment at which memory may answer it; memory, up to the earliest moment at which a part
 //! may ask. The caches of the parts know nothing of each other. An engine may interrupt a part that has not asked it for anything, so such a
 //! part also stops at the earliest moment at which that could arrive. And one of them may end the run for all, so none goes further than a
-//! little ahead of the others. An engine, and a tile with tightly coupled memories, get requests, too: they act up to the earliest moment at
-//! which a packet of another part may come. What it deliberately does not know: harts and caches.
+//! little ahead of the others. An engine, a tile with tightly coupled memories and a coherent cluster get requests, too: they act up to the earliest
+//! moment at which a packet of another part, or of a memory's home agent, may come. What it deliberately does not know: harts and caches.
 
 use super::{Machine, MachineError, Outcome};
 use crate::beside::BesidePart;
@@ -397,8 +397,10 @@ impl Machine {
             times.0.min(reached)
         });
         let earliest = Earliest::of(moments);
-        // Only engines and tiles with tightly coupled memories are reached by what others send.
+        // Only engines, tiles with tightly coupled memories and coherent clusters are reached by what others send.
+        let coherent = parts.clusters.iter().any(ClusterTile::is_coherent);
         let reached = !parts.engines.is_empty() || tiles.iter().any(Tile::is_reached);
+        let reached = reached || coherent;
         let packets = reached.then(|| Earliest::of(times.iter().map(|times| times.1)));
         parts.times = times;
         // If nothing is on its way to such a part, another part must be reached first, or act, and send something.
@@ -421,7 +423,12 @@ impl Machine {
             let limit = limit.min(later(earliest.of_others(i), parts.ahead));
             match parts.places[i] {
                 Place::Cluster(index) => {
-                    parts.clusters[index].run(arrival.min(interrupt), limit, fabric);
+                    let reached = match parts.clusters[index].is_coherent() {
+                        // A memory's home asks for a line when a request of another cluster arrives there.
+                        true => reach(i, arrival.min(later(next, exit))),
+                        false => arrival,
+                    };
+                    parts.clusters[index].run(reached.min(interrupt), limit, fabric);
                 }
                 Place::Tile(index) => {
                     let reached = match tiles[index].is_reached() {

@@ -287,6 +287,12 @@ impl Network {
         self.queue.next_time()
     }
 
+    /// The packets under way, in no order.
+    pub fn packets(&self) -> impl Iterator<Item = &Packet> {
+        let flights = self.flights.iter().flatten();
+        flights.filter_map(|flight| flight.packet.as_deref())
+    }
+
     /// Number of packets (or parts) under way.
     pub fn under_way(&self) -> usize {
         self.flights.len() - self.free_flights.len()
@@ -334,7 +340,7 @@ impl Network {
             0
         } else {
             match packet.transaction {
-                Transaction::CacheRead | Transaction::CacheWrite => 0,
+                Transaction::CacheRead | Transaction::CacheWrite | Transaction::Probe => 0,
                 // On a mesh, a DMA engine's own accesses have a port, and the memory's answers go with the others.
                 Transaction::DmaRead | Transaction::DmaWrite => match self.config.channels {
                     Channels::Acknowledged { .. } if !packet.kind.is_response() => 2,
@@ -381,7 +387,13 @@ impl Network {
             Channels::Acknowledged { .. } => true,
         };
         match kind {
-            PacketKind::ReadRequest { .. } => READS,
+            PacketKind::ReadRequest { .. } | PacketKind::Coherent { .. } => READS,
+            // A question of a home follows the answer that it gave to that cluster before; an answer of a cluster, its written lines.
+            PacketKind::Grant { .. } | PacketKind::Managed | PacketKind::Wanted { .. }
+                if !acknowledged =>
+            {
+                READS
+            }
             // Data travel as writes, whichever side asked for them.
             PacketKind::ReadResponse { .. } if !acknowledged => READS,
             PacketKind::Remote { operation, .. } if !operation.is_posted() => READS,

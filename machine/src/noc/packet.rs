@@ -4,10 +4,43 @@
 //! transaction to the end of its last response, so that the ledger can be checked against the request itself.
 
 use crate::config::MemoryMap;
-use crate::hart::{QosIds, RemoteOperation};
+use crate::hart::{Management, QosIds, RemoteOperation};
 pub use crate::ledger::{Account, Transaction};
 use crate::types::{Line, Owner, Tick, TileId};
 use bulkhead_abi::message::Header;
+
+/// What a cluster wants of a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Want {
+    /// Its bytes, to read them.
+    Read,
+    /// Its bytes, and no other cluster may have it.
+    Write,
+    /// A cache-management operation in all other clusters.
+    Manage(Management),
+}
+
+/// What a cluster has to do with a line that another one wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Surrender {
+    /// Keep it shared, and give its bytes if memory has others.
+    Share,
+    /// Give it up, and its bytes if memory has others.
+    Give,
+    /// Give it up; its bytes are lost.
+    Discard,
+}
+
+impl Want {
+    /// What the other clusters have to do then.
+    pub fn surrender(self) -> Surrender {
+        match self {
+            Want::Read | Want::Manage(Management::Clean) => Surrender::Share,
+            Want::Write | Want::Manage(Management::Flush) => Surrender::Give,
+            Want::Manage(Management::Invalidate) => Surrender::Discard,
+        }
+    }
+}
 
 /// The kind of a packet, with its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +126,40 @@ pub enum PacketKind {
         /// The source, as the controller numbers it ([`bulkhead_abi::plic::source`]).
         source: u16,
     },
+    /// What a coherent cluster wants of a line from the memory's home agent.
+    Coherent {
+        /// Address in the memory.
+        address: u64,
+        /// Bytes of the line.
+        bytes: u32,
+        /// What it wants.
+        want: Want,
+    },
+    /// Answer to a coherent read: see [`Packet::line`].
+    Grant {
+        /// No other cluster has the line.
+        alone: bool,
+        /// Bytes on the wire.
+        bytes: u32,
+    },
+    /// Answer to a coherent cache-management operation: the other clusters and memory have performed it.
+    Managed,
+    /// A home agent wants a line from a cluster. [`PacketKind::Surrendered`] answers it.
+    Wanted {
+        /// What the cluster has to do.
+        surrender: Surrender,
+    },
+    /// A cluster answers a home agent.
+    Surrendered {
+        /// Address in the memory.
+        address: u64,
+        /// The line is still there, and shared.
+        kept: bool,
+        /// Bytes on the wire: the line ([`Packet::line`]), if memory had others.
+        bytes: u32,
+    },
+    /// Does not travel: bytes that a home agent has got, which a memory writes to its chips.
+    Stored,
     /// Acknowledgement of a message.
     MessageResponse {
         /// A code of `abi::dtu::DtuError`; 0 when the message was stored.
@@ -140,6 +207,7 @@ impl PacketKind {
                 _ => u32::from(*bytes),
             },
             PacketKind::RemoteAnswer { bytes, .. } => u32::from(*bytes),
+            PacketKind::Grant { bytes, .. } | PacketKind::Surrendered { bytes, .. } => *bytes,
             // A message-signalled interrupt is a write of four bytes.
             PacketKind::Interrupt { .. } => 4,
             PacketKind::Message {
@@ -158,6 +226,9 @@ impl PacketKind {
                 | PacketKind::WriteResponse { .. }
                 | PacketKind::MessageResponse { .. }
                 | PacketKind::RemoteAnswer { .. }
+                | PacketKind::Grant { .. }
+                | PacketKind::Managed
+                | PacketKind::Surrendered { .. }
         )
     }
 }

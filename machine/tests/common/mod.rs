@@ -365,6 +365,17 @@ pub fn clusters(harts: &[u16]) -> PlatformConfig {
     config
 }
 
+/// The same, where all clusters are coherent with each other.
+pub fn coherent(harts: &[u16]) -> PlatformConfig {
+    let mut config = clusters(harts);
+    for tile in &mut config.tiles {
+        if let Some(cluster) = &mut tile.cluster {
+            cluster.coherent = true;
+        }
+    }
+    config
+}
+
 /// Puts a program into memory at this offset and starts it on the hart at a port of the cluster, with the port in `A0`.
 pub fn start_port(machine: &mut Machine, port: usize, program: &Program, offset: u64) {
     start_hart(machine, (0, port), program, offset);

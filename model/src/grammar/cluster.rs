@@ -46,7 +46,7 @@ pub const CLUSTER: ElementRule = ElementRule {
             "coherent",
             Boolean,
             "false",
-            "Its caches are coherent with those of other clusters and tiles. No chip of this machine has that yet, so `true` is refused.",
+            "Its caches are coherent with those of all other clusters that say so: in front of each memory, a home agent asks the others before it answers. Such clusters have lines of one length and fetch no lines ahead, and no memory of the chip has a second port or drops address bits.",
         ),
         SOURCE,
     ],

@@ -25,17 +25,8 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
         partitions(node, errors);
         capacity(node, errors);
         cores(root, node, errors);
-        if node.boolean("coherent") {
-            errors.push(Diagnostic::new(
-                Problem::Inconsistent(format!(
-                    "cluster `{}` is coherent with other clusters and tiles, which the machine cannot do",
-                    node.text("name")
-                )),
-                node.place("coherent"),
-                "remove it: harts of one cluster are coherent; between clusters and tiles, programs flush lines (cbo.flush)",
-            ));
-        }
     }
+    coherent(root, errors);
     let tiles = root.all("tile");
     let clusters = tiles.filter(|node| node.maybe_text("cluster").is_some());
     let mut any = false;
@@ -56,6 +47,88 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
         }
     }
     several_memories(platform, root, errors);
+}
+
+/// An element of a kind, by name.
+fn named<'a>(root: &'a Node, element: &'a str, name: Option<String>) -> Option<&'a Node> {
+    let name = name?;
+    root.all(element).find(|node| node.text("name") == name)
+}
+
+/// Coherent clusters have each other, lines of one length, and one name for each line; and no line is fetched ahead of its use there.
+fn coherent(root: &Node, errors: &mut Vec<Diagnostic>) {
+    let mut wrong = |cause: String, node: &Node, attribute: &str, help: String| {
+        let place = node.place(attribute);
+        errors.push(Diagnostic::new(Problem::Inconsistent(cause), place, help));
+    };
+    let of = |tile: &Node| {
+        let cluster = named(root, "cluster", tile.maybe_text("cluster"))?;
+        cluster.boolean("coherent").then_some(cluster)
+    };
+    let tiles = root.all("tile");
+    let all: Vec<_> = tiles.filter_map(|tile| Some((tile, of(tile)?))).collect();
+    if all.len() < 2 {
+        let alone = root.all("cluster").filter(|one| one.boolean("coherent"));
+        for cluster in alone {
+            let name = cluster.text("name");
+            wrong(
+                format!(
+                    "cluster `{name}` is coherent with other clusters, but no two tiles have such a cluster"
+                ),
+                cluster,
+                "coherent",
+                "remove it: the harts of one cluster are coherent without it; or write it at the clusters of two tiles".into(),
+            );
+        }
+        return;
+    }
+    let first = all[0].0.integer("id");
+    let mut length = None;
+    for (tile, _) in &all {
+        let Some(cache) = named(root, "cache", tile.maybe_text("l2")) else {
+            // Another rule says that.
+            continue;
+        };
+        let (id, line) = (tile.integer("id"), cache.size("line"));
+        if let Some(length) = length.filter(|length| *length != line) {
+            wrong(
+                format!(
+                    "tile {id} has lines of {line}, and tile {first}, whose cluster is coherent with its own, of {length}"
+                ),
+                tile,
+                "l2",
+                "use second levels with lines of equal size in coherent clusters".into(),
+            );
+        }
+        length = length.or(Some(line));
+        let fetches = cache.child("prefetcher");
+        if let Some(prefetcher) = fetches.filter(|one| one.text("kind") != "off") {
+            wrong(
+                format!(
+                    "cache `{}` fetches lines ahead, and the cluster of tile {id} is coherent with others",
+                    cache.text("name")
+                ),
+                prefetcher,
+                "kind",
+                "write kind=\"off\": a line that is fetched ahead would be taken from its owner in another cluster, who would have to ask for it again".into(),
+            );
+        }
+    }
+    for memory in root.all("memory") {
+        for attribute in ["dropped-bits", "second-port-of"] {
+            if memory.maybe_text(attribute).is_some() {
+                wrong(
+                    format!(
+                        "memory {} gives bytes a second address, and the cluster of tile {first} is coherent with others",
+                        memory.integer("id")
+                    ),
+                    memory,
+                    attribute,
+                    "remove it, or coherent=\"true\": caches know a line by its address, so two addresses of one byte are two lines".into(),
+                );
+            }
+        }
+    }
 }
 
 /// All memories of a bare chip with several of them are in windows of every tile.
@@ -215,11 +288,7 @@ fn capacity(cluster: &Node, errors: &mut Vec<Diagnostic>) {
 
 /// Partitions name ways that the second level has.
 fn ways(root: &Node, tile: &Node, errors: &mut Vec<Diagnostic>) {
-    let named = |element, attribute| {
-        let name = tile.maybe_text(attribute)?;
-        let mut all = root.all(element);
-        all.find(|node| node.text("name") == name)
-    };
+    let named = |element, attribute| named(root, element, tile.maybe_text(attribute));
     let (Some(cluster), Some(l2)) = (named("cluster", "cluster"), named("cache", "l2")) else {
         return;
     };
@@ -245,10 +314,7 @@ fn ways(root: &Node, tile: &Node, errors: &mut Vec<Diagnostic>) {
 
 /// Harts with miss registers of their own have equally many, at least one each.
 fn registers(root: &Node, tile: &Node, errors: &mut Vec<Diagnostic>) {
-    let named = |kind: &'static str, attribute: &'static str| {
-        let name = tile.maybe_text(attribute)?;
-        root.all(kind).find(|node| node.text("name") == name)
-    };
+    let named = |element, attribute| named(root, element, tile.maybe_text(attribute));
     let (Some(cluster), Some(second)) = (named("cluster", "cluster"), named("cache", "l2")) else {
         return;
     };

@@ -293,6 +293,9 @@ pub struct Cluster {
     /// Who may use which miss registers of the second level.
     #[serde(skip_serializing_if = "MissRegisters::is_default")]
     pub miss_registers: MissRegisters,
+    /// Its caches are coherent with those of all other clusters of which this is true.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub coherent: bool,
     /// Harts of another kind than the tile says.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<ClusterCore>,

@@ -540,6 +540,7 @@ impl Reader<'_> {
                 "hart" => MissRegisters::Hart,
                 _ => MissRegisters::Shared,
             },
+            coherent: node.boolean("coherent"),
             cores,
             partitions: node.all("partition").map(partition).collect(),
             capacity: node.child("capacity").map(capacity),

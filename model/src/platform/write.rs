@@ -440,7 +440,8 @@ fn write_clusters(writer: &mut Writer, platform: &Platform) {
             .optional(
                 "miss-registers",
                 (part.miss_registers == MissRegisters::Hart).then_some("hart"),
-            );
+            )
+            .optional("coherent", part.coherent.then_some("true"));
         for core in &part.cores {
             writer
                 .start("core")

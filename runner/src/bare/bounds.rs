@@ -61,6 +61,13 @@ fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
             tile.id
         ));
     };
+    if cluster.coherent {
+        return Err(format!(
+            "cluster `{}` is coherent with another one, which is asked for every line that misses; waits for its answers, for its requests of \
+             the same line and for lines that it takes are not counted; in a cluster that is not `coherent` it would be judged",
+            cluster.name
+        ));
+    }
     let [hart] = placed.harts[..] else {
         return Err(format!(
             "`{}` runs on {} harts, and what they do to each other's lines is not bounded; on one hart it would be judged",

@@ -115,7 +115,8 @@ impl Job {
             | Transaction::RemoteLoad
             | Transaction::RemoteStore
             | Transaction::RemoteAtomic
-            | Transaction::Interrupt => return job,
+            | Transaction::Interrupt
+            | Transaction::Probe => return job,
         } = count;
         job
     }

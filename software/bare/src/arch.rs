@@ -211,6 +211,18 @@ impl Memory {
         self.word(offset).store(value, Ordering::Relaxed);
     }
 
+    /// Adds to the word at an offset, atomically. Returns what it was.
+    pub fn add(&self, offset: u64, value: u64) -> u64 {
+        self.word(offset).fetch_add(value, Ordering::Relaxed)
+    }
+
+    /// Replaces the word at an offset by `new` if it is `old`, with LR and SC. Returns whether it was.
+    pub fn replace(&self, offset: u64, old: u64, new: u64) -> bool {
+        let word = self.word(offset);
+        let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+        word.compare_exchange(old, new, done, failed).is_ok()
+    }
+
     /// The offset that the word at an offset links to.
     pub fn target(&self, offset: u64) -> u64 {
         self.get(offset) - self.base

@@ -14,6 +14,7 @@ mod calls;
 mod capacity;
 mod catalog;
 mod cluster_bounds;
+mod coherent;
 mod crashes;
 mod description;
 mod determinism;

@@ -34,7 +34,8 @@ pub enum Foreseeing {
 impl Directory {
     /// Where a line is.
     pub fn presence(&self, line: u64) -> Presence {
-        let brings = |t: &Transaction| t.ask.line == line && t.is_below();
+        // A transaction that only wants a line alone, which is here, has not missed.
+        let brings = |t: &Transaction| t.ask.line == line && t.looked.missed && t.is_below();
         if self.transactions.iter().any(brings) {
             return Presence::Coming;
         }

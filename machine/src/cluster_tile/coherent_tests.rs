@@ -1,0 +1,356 @@
+//! Several coherent clusters against the same model: between them are a network, a home and a memory.
+//!
+//! Packets from one end to another stay in order within one of two networks, as with reads and writes apart, and nothing else is certain:
+//! memory serves what it has in any order.
+
+use super::super::directory::Presence;
+use super::*;
+use crate::home::{Home, Order};
+use crate::noc::{Packet, PacketKind, Surrender, Transaction, Want};
+use crate::types::TileId;
+
+/// The memory tile.
+const MEMORY: TileId = 100;
+const READS: usize = 0;
+const WRITES: usize = 1;
+
+/// All that is outside of the clusters.
+pub(super) struct Outside {
+    home: Home,
+    /// By cluster and network.
+    up: Vec<[VecDeque<Packet>; 2]>,
+    down: Vec<[VecDeque<Packet>; 2]>,
+    /// What memory works at, with the answer.
+    serving: Vec<(Box<Packet>, PacketKind)>,
+}
+
+impl Outside {
+    pub fn new(clusters: usize) -> Self {
+        let ids: Vec<TileId> = (0..clusters as TileId).collect();
+        let ways = || (0..clusters).map(|_| Default::default()).collect();
+        Self {
+            home: Home::new(MEMORY, &ids),
+            up: ways(),
+            down: ways(),
+            serving: Vec::new(),
+        }
+    }
+
+    pub fn is_quiet(&self) -> bool {
+        let mut ways = self.up.iter().chain(&self.down).flatten();
+        self.home.is_idle() && self.serving.is_empty() && ways.all(VecDeque::is_empty)
+    }
+
+    /// Sends what a directory wants from memory.
+    pub fn send(&mut self, cluster: usize, directory: &mut Directory) {
+        for below in std::mem::take(&mut directory.below) {
+            let owner = Owner::new(cluster as TileId, 0);
+            let bytes = LINE as u32;
+            let (line, way, kind, data) = match below {
+                Below::Read { line, alone, .. } => {
+                    let want = if alone { Want::Write } else { Want::Read };
+                    let kind = PacketKind::Coherent {
+                        address: line,
+                        bytes,
+                        want,
+                    };
+                    (line, READS, kind, None)
+                }
+                Below::Manage { line, what, .. } => {
+                    let kind = PacketKind::Coherent {
+                        address: line,
+                        bytes,
+                        want: Want::Manage(what),
+                    };
+                    (line, READS, kind, None)
+                }
+                Below::Write { line, .. } => {
+                    let data = *directory.written_bytes(line).expect("it leaves");
+                    let kind = PacketKind::WriteRequest {
+                        address: line,
+                        bytes,
+                        data: None,
+                    };
+                    (line, WRITES, kind, Some(data))
+                }
+                Below::Surrendered {
+                    line, kept, bytes, ..
+                } => {
+                    let kind = PacketKind::Surrendered {
+                        address: line,
+                        kept,
+                        bytes: if bytes.is_some() { LINE as u32 } else { 0 },
+                    };
+                    (line, WRITES, kind, bytes.map(|bytes| *bytes))
+                }
+            };
+            let (tag, transaction) = (index(line) as u32, Transaction::CacheRead);
+            let source = cluster as TileId;
+            let mut packet = Packet::request(0, source, MEMORY, owner, tag, transaction, kind);
+            packet.line = data;
+            self.up[cluster][way].push_back(packet);
+        }
+    }
+}
+
+impl World {
+    /// A packet arrives somewhere, or memory ends something.
+    pub(super) fn serve_outside(&mut self) {
+        let clusters = self.directories.len() as u64;
+        let (cluster, way) = (self.random.below(clusters), self.random.below(2));
+        let (cluster, way) = (cluster as usize, way as usize);
+        match self.random.below(3) {
+            0 => self.arrive_at_memory(cluster, way),
+            1 => self.arrive_at_cluster(cluster, way),
+            _ => self.end_service(),
+        }
+        self.obey();
+    }
+
+    fn outside(&mut self) -> &mut Outside {
+        self.outside.as_mut().expect("several clusters")
+    }
+
+    fn arrive_at_memory(&mut self, cluster: usize, way: usize) {
+        let Some(packet) = self.outside().up[cluster][way].pop_front() else {
+            return;
+        };
+        if let Some(line) = packet.line {
+            self.memory[packet.tag as usize] = line;
+        }
+        let outside = self.outside.as_mut().expect("several clusters");
+        match packet.kind {
+            PacketKind::Coherent { .. } => outside.home.ask(Box::new(packet)),
+            PacketKind::Surrendered { .. } => {
+                outside.home.answered(0, &packet, &mut self.ledger);
+            }
+            _ => {
+                let answer = PacketKind::WriteResponse { error: false };
+                outside.serving.push((Box::new(packet), answer));
+            }
+        }
+    }
+
+    fn obey(&mut self) {
+        let outside = self.outside.as_mut().expect("several clusters");
+        for order in std::mem::take(&mut outside.home.orders) {
+            match order {
+                Order::Ask {
+                    cluster,
+                    tag,
+                    surrender,
+                    owner,
+                    ids,
+                } => {
+                    let kind = PacketKind::Wanted { surrender };
+                    let probe = Transaction::Probe;
+                    let mut packet = Packet::request(0, MEMORY, cluster, owner, tag, probe, kind);
+                    packet.ids = ids;
+                    outside.down[usize::from(cluster)][READS].push_back(packet);
+                }
+                Order::Serve {
+                    mut request, alone, ..
+                } => {
+                    let PacketKind::Coherent { want, bytes, .. } = request.kind else {
+                        panic!("{request:?}");
+                    };
+                    let kind = match want {
+                        Want::Manage(_) => PacketKind::Managed,
+                        _ => {
+                            request.line = Some(self.memory[request.tag as usize]);
+                            PacketKind::Grant { alone, bytes }
+                        }
+                    };
+                    outside.serving.push((request, kind));
+                }
+            }
+        }
+    }
+
+    fn end_service(&mut self) {
+        let count = self.outside().serving.len() as u64;
+        if count == 0 {
+            return;
+        }
+        let at = self.random.below(count) as usize;
+        let outside = self.outside.as_mut().expect("several clusters");
+        let (mut packet, kind) = outside.serving.swap_remove(at);
+        let way = match kind {
+            PacketKind::WriteResponse { .. } => WRITES,
+            _ => READS,
+        };
+        let (tag, cluster) = (packet.tag, usize::from(packet.source));
+        packet.answer(kind);
+        outside.down[cluster][way].push_back(*packet);
+        if way == READS {
+            outside.home.left(0, tag, &mut self.ledger);
+        }
+    }
+
+    fn arrive_at_cluster(&mut self, cluster: usize, way: usize) {
+        let Some(packet) = self.outside().down[cluster][way].pop_front() else {
+            return;
+        };
+        let (directory, ledger) = (&mut self.directories[cluster], &mut self.ledger);
+        let (line, account) = (u64::from(packet.tag) * LINE, packet.account);
+        match packet.kind {
+            PacketKind::Grant { alone, .. } => {
+                let bytes = packet.line.expect("a grant brings a line");
+                directory.came(0, line, (&bytes, alone), account, ledger);
+            }
+            PacketKind::Managed => directory.managed(0, line, account, ledger),
+            PacketKind::Wanted { surrender } => {
+                let question = (surrender, packet.owner, packet.ids, account);
+                directory.want(0, line, question, ledger);
+            }
+            _ => directory.written(0, line, ledger),
+        }
+    }
+}
+
+const REQUESTS: [&str; 8] = [
+    "ahead",
+    "clean",
+    "fetch",
+    "flush",
+    "invalidate",
+    "read",
+    "reclaim",
+    "write",
+];
+const HOME: [&str; 3] = ["home: discard", "home: give up", "home: share"];
+
+/// The directory's table with several clusters, derived from the protocol before the first run: every request and every question of
+/// the home can come in every state, with one exception.
+fn table() -> BTreeSet<Row> {
+    let answers = [
+        "answer: clean, kept",
+        "answer: gone",
+        "answer: modified, gone",
+        "answer: modified, kept",
+        "put",
+    ];
+    let states: [(&str, &[&str]); 10] = [
+        ("I", &[]),
+        ("I, being written", &["written"]),
+        ("V", &[]),
+        ("V, also elsewhere", &[]),
+        ("shared", &["recall"]),
+        ("shared, also elsewhere", &["recall"]),
+        ("owned", &["recall", "put"]),
+        (
+            "busy",
+            &[
+                "answer: clean, kept",
+                "answer: gone",
+                "answer: modified, gone",
+                "answer: modified, kept",
+                "put",
+                "line from memory",
+                "written",
+                "home: managed",
+            ],
+        ),
+        (
+            "recalled",
+            &["answer: gone", "answer: modified, gone", "put"],
+        ),
+        ("wanted", &["written"]),
+    ];
+    let mut rows = BTreeSet::new();
+    for (state, own) in states {
+        rows.extend(own.iter().map(|event| (state, *event)));
+        rows.extend(REQUESTS.map(|event| (state, event)));
+        match state {
+            // The home wants a line once at a time.
+            "wanted" => rows.extend(answers.map(|event| (state, event))),
+            _ => rows.extend(HOME.map(|event| (state, event))),
+        }
+    }
+    rows
+}
+
+#[test]
+fn clusters_are_coherent_with_each_other() {
+    let accesses = if cfg!(debug_assertions) {
+        200_000
+    } else {
+        5_000_000
+    };
+    let mut all = Table::new();
+    let known: BTreeSet<_> = wanted(FIRST).into_iter().chain(RARE).collect();
+    for clusters in [2, 3] {
+        let (first, directory) = run(clusters, accesses / 2);
+        print(&first, &directory);
+        // To a first level, another cluster is another port.
+        let unknown: Vec<_> = rows(&first).difference(&known).copied().collect();
+        assert!(unknown.is_empty(), "not in the table: {unknown:?}");
+        for (row, count) in directory {
+            *all.entry(row).or_default() += count;
+        }
+    }
+    let (all, table) = (rows(&all), table());
+    let missing: Vec<_> = table.difference(&all).collect();
+    let unknown: Vec<_> = all.difference(&table).collect();
+    assert!(
+        missing.is_empty() && unknown.is_empty(),
+        "never seen: {missing:?}; not in the table: {unknown:?}"
+    );
+}
+
+/// What a cluster sends has the identifiers of the request that caused it, also of a question. And a line that is here, but asked for again
+/// to have it alone, is not on its way.
+#[test]
+fn identifiers_go_with_what_they_cause() {
+    let config = CacheConfig {
+        size: 512,
+        ways: 2,
+        line: LINE as u32,
+        mshrs: 2,
+        ..CacheConfig::default()
+    };
+    let mut directory = Directory::new(0, &config);
+    directory.coherent = true;
+    let mut ledger = Ledger::new();
+    let ids = |n| QosIds { rcid: n, mcid: n };
+    let account = Account::new(0);
+    let ask = |request, n| Ask {
+        port: 0,
+        line: 0,
+        request,
+        ids: ids(n),
+        account: Account::new(0),
+    };
+    let gone = || Reply::Answer {
+        line: 0,
+        dirty: false,
+        kept: false,
+        held: 0,
+    };
+    let sent = |directory: &mut Directory| {
+        let all = directory.below.drain(..).map(|below| match below {
+            Below::Read { ids, alone, .. } => (["read", "alone"][usize::from(alone)], ids.rcid),
+            Below::Write { ids, .. } => ("write", ids.rcid),
+            Below::Manage { ids, .. } => ("manage", ids.rcid),
+            Below::Surrendered { ids, .. } => ("surrendered", ids.rcid),
+        });
+        all.collect::<Vec<_>>()
+    };
+    let bytes = [0; LINE_MAX];
+    directory.ask(0, ask(Request::Read, 1), &mut ledger);
+    assert_eq!(sent(&mut directory), [("read", 1)]);
+    assert_eq!(directory.presence(0), Presence::Coming);
+    directory.came(0, 0, (&bytes, false), account, &mut ledger);
+    directory.ask(0, ask(Request::Write, 2), &mut ledger);
+    assert_eq!(sent(&mut directory), [("alone", 2)]);
+    assert_eq!(directory.presence(0), Presence::Here);
+    directory.reply(0, 0, gone(), &mut ledger);
+    directory.came(0, 0, (&bytes, true), account, &mut ledger);
+    let question = (Surrender::Give, Owner::new(1, 0), ids(3), account);
+    directory.want(0, 0, question, &mut ledger);
+    directory.reply(0, 0, gone(), &mut ledger);
+    assert_eq!(sent(&mut directory), [("surrendered", 3)]);
+    let flush = ask(Request::Manage(Management::Flush), 4);
+    directory.ask(0, flush, &mut ledger);
+    assert_eq!(sent(&mut directory), [("manage", 4)]);
+}

@@ -1,0 +1,85 @@
+//! What the directory knows of a line and of a request that is under way.
+//!
+//! Why it exists: these are the states of the protocol. What it deliberately does not know: what leads from one to another.
+
+use super::super::messages::{Ask, Looked, Port, Request};
+use super::Fill;
+use crate::types::{Line, Owner, Tick};
+
+/// The holders of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Holders {
+    pub owner: Option<Port>,
+    /// Bit i: port i.
+    pub sharers: u8,
+    /// Other clusters may have the line. Then nobody here owns it, and its bytes are those of memory.
+    pub elsewhere: bool,
+}
+
+impl Holders {
+    pub fn all(self) -> u8 {
+        self.sharers | self.owner.map_or(0, |owner| 1 << owner)
+    }
+}
+
+/// What a transaction waits for below.
+#[derive(Clone, Debug)]
+pub(super) enum Memory {
+    Nothing,
+    /// The line.
+    Asked,
+    /// The line has come, but has no place yet: seldom, so that transactions are small. Whether no other cluster has it.
+    Came(Box<Line>, bool),
+    /// The acknowledgement of a line that a cache-management operation wrote.
+    Writing,
+    /// The other clusters perform a cache-management operation first. Nothing has changed here.
+    Elsewhere,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Transaction {
+    pub ask: Ask,
+    /// The line whose place the new line gets once no first level has it any more, and its way.
+    pub victim: Option<(u64, usize)>,
+    /// Bit i: port i has been probed and has not answered.
+    pub probed: u8,
+    /// The port that held the line back longest with a reservation, and for how long.
+    pub held: (Port, Tick),
+    pub memory: Memory,
+    pub looked: Looked,
+    /// Another port's fill had evicted the line: that port, and the service of the request before memory was asked.
+    pub culprit: Option<(Owner, Tick)>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    pub ask: Ask,
+    /// Since when it waits because of this hart.
+    pub since: Tick,
+    pub blocker: Owner,
+}
+
+impl Transaction {
+    /// This line gives its place to the line of the request.
+    pub fn recalls(&self, line: u64) -> bool {
+        self.victim.is_some_and(|(victim, _)| victim == line)
+    }
+
+    pub fn is_about(&self, line: u64) -> bool {
+        self.ask.line == line || self.recalls(line)
+    }
+
+    /// For what its line is brought.
+    pub fn fill(&self) -> Fill {
+        match self.ask.request {
+            Request::Fetch => Fill::Instructions,
+            Request::Ahead(what) => what,
+            _ => Fill::Data,
+        }
+    }
+
+    /// It takes a miss register.
+    pub fn is_below(&self) -> bool {
+        matches!(self.memory, Memory::Asked | Memory::Came(..))
+    }
+}

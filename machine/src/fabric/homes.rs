@@ -1,0 +1,157 @@
+//! Home agents in front of the memories: their packets, and when memory answers.
+//!
+//! Why it exists: a [`Home`] knows no times. Bytes that a cluster gives up are in memory when their packet has arrived, and go to
+//! whoever wanted them at once; writing them to the chips takes its time beside that. A line is busy until the answer leaves, so a later
+//! question to the same cluster comes behind it: both take the same network. What it deliberately does not know: clusters.
+
+use super::{Fabric, access_chips, range};
+use crate::home::Order;
+use crate::noc::{Packet, PacketKind, Transaction, Want};
+use crate::types::{LINE_MAX, Tick};
+
+#[cfg(doc)]
+use crate::home::Home;
+
+impl Fabric {
+    /// A packet of a coherent cluster has arrived at a memory, or the answer to one leaves.
+    pub(super) fn serve_home(&mut self, now: Tick, index: usize, packet: Box<Packet>) {
+        let tag = packet.tag;
+        match packet.kind.clone() {
+            PacketKind::Coherent { .. } => self.homes[index].ask(packet),
+            PacketKind::Surrendered { .. } => {
+                self.store(index, &packet);
+                self.homes[index].answered(now, &packet, &mut self.ledger);
+            }
+            answer => {
+                let account = packet.account;
+                self.respond(now, packet, account, answer);
+                self.homes[index].left(now, tag, &mut self.ledger);
+            }
+        }
+        self.obey(now, index);
+    }
+
+    /// What a cluster has given up is in memory from now on.
+    fn store(&mut self, index: usize, packet: &Packet) {
+        if let (PacketKind::Surrendered { address, bytes, .. }, Some(line)) =
+            (&packet.kind, &packet.line)
+        {
+            self.memories[index]
+                .reservations
+                .end(*address, (*bytes).into());
+            let address = self.translated(index, *address);
+            let (place, offset) = self.bytes_behind(index, address);
+            let range = range(&self.ram[place], offset, *bytes).expect("a line in this memory");
+            self.ram[place][range].copy_from_slice(&line[..*bytes as usize]);
+        }
+    }
+
+    fn access(
+        &mut self,
+        now: Tick,
+        index: usize,
+        access: (u64, u32, bool),
+        packet: Box<Packet>,
+        kind: PacketKind,
+    ) {
+        let (memory, ledger) = (&mut self.memories[index], &mut self.ledger);
+        let mut account = packet.account;
+        let books = (&mut account, ledger);
+        let observer = &mut self.observer;
+        let owner = (packet.owner, packet.ids);
+        let done = access_chips(memory, now, access, owner, books, observer);
+        self.answer(index, done, packet, account, kind);
+    }
+
+    /// Does what the home of a memory orders.
+    fn obey(&mut self, now: Tick, index: usize) {
+        let id = self.memories[index].id;
+        for order in std::mem::take(&mut self.homes[index].orders) {
+            match order {
+                Order::Ask {
+                    cluster,
+                    tag,
+                    surrender,
+                    owner,
+                    ids,
+                } => {
+                    let kind = PacketKind::Wanted { surrender };
+                    let probe = Transaction::Probe;
+                    let mut packet = Packet::request(now, id, cluster, owner, tag, probe, kind);
+                    packet.ids = ids;
+                    let position = self.network.position(cluster);
+                    self.busy[position.expect("a cluster of this chip")] += 1;
+                    let sent = self.network.inject(now, packet);
+                    sent.unwrap_or_else(|packet| panic!("a question to nobody: {packet:?}"));
+                }
+                Order::Serve {
+                    request,
+                    alone,
+                    given,
+                } => self.serve_line(now, index, request, alone, given),
+            }
+        }
+    }
+
+    /// All clusters have given up a line as far as a request needs.
+    fn serve_line(
+        &mut self,
+        now: Tick,
+        index: usize,
+        mut request: Box<Packet>,
+        alone: bool,
+        given: bool,
+    ) {
+        let PacketKind::Coherent {
+            address,
+            bytes,
+            want,
+        } = request.kind
+        else {
+            panic!("a home serves {request:?}");
+        };
+        let address = self.translated(index, address);
+        let (place, offset) = self.bytes_behind(index, address);
+        let range = range(&self.ram[place], offset, bytes).expect("a line in this memory");
+        let account = request.account;
+        let (read, write) = ((address, bytes, false), (address, bytes, true));
+        match (want, given) {
+            (Want::Manage(_), false) => {
+                return self.served(index, now, request, account, PacketKind::Managed);
+            }
+            (Want::Manage(_), true) => {
+                return self.access(now, index, write, request, PacketKind::Managed);
+            }
+            (Want::Read | Want::Write, _) => {}
+        }
+        let line = request.line.insert([0; LINE_MAX]);
+        line[..bytes as usize].copy_from_slice(&self.ram[place][range]);
+        let kind = PacketKind::Grant { alone, bytes };
+        if !given {
+            return self.access(now, index, read, request, kind);
+        }
+        // The line goes on at once, and to the chips beside that. The hart that wanted it pays, as for lines that its fills drive out.
+        let (id, owner, tag) = (self.memories[index].id, request.owner, request.tag);
+        let stored = PacketKind::Stored;
+        let mut packet = Packet::request(now, id, id, owner, tag, Transaction::CacheWrite, stored);
+        packet.ids = request.ids;
+        self.access(now, index, write, Box::new(packet), PacketKind::Stored);
+        self.served(index, now, request, account, kind);
+    }
+
+    /// The bytes of a line that is on its way to a memory, from a coherent cluster.
+    pub fn given(&self, tag: u32) -> Option<&[u8]> {
+        let coherent = |tile| self.homes.iter().any(|home| home.serves(tile));
+        let gives = |packet: &&Packet| {
+            let from_cluster = matches!(
+                packet.kind,
+                PacketKind::WriteRequest { .. } | PacketKind::Surrendered { .. }
+            );
+            from_cluster && packet.tag == tag && coherent(packet.source)
+        };
+        let arrived = self.arrivals.iter().map(|(_, packet)| &**packet);
+        let mut all = self.network.packets().chain(arrived);
+        let packet = all.find(|packet| packet.line.is_some() && gives(packet))?;
+        packet.line.as_ref().map(|line| &line[..])
+    }
+}

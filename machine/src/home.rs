@@ -1,0 +1,178 @@
+//! The home agent of a memory: in which order coherent clusters get its lines (decision record 0006).
+//!
+//! Why it exists: each cluster keeps its first levels coherent by itself; between clusters, something must decide who has a line. A
+//! home has one transaction for each line at most. It asks every other coherent cluster for the line, takes modified bytes, and only
+//! then lets memory answer; requests for a line that is busy wait in the order of arrival. It remembers nothing of a line between
+//! transactions, as an interconnect without a snoop filter (Arm CoreLink CCI-400). What it deliberately does not know: times, bytes, and
+//! what clusters do inside.
+//!
+//! Who can fill it: a cluster has as many requests here as its second level has transactions, and each of them waits for one turn of each
+//! other request for the same line.
+
+use crate::hart::QosIds;
+use crate::ledger::{Ledger, Resource, Transaction as Kind};
+use crate::noc::{Packet, PacketKind, Surrender};
+use crate::types::{Owner, Tick, TileId};
+use std::collections::VecDeque;
+
+/// What a home orders.
+#[derive(Debug)]
+pub enum Order {
+    /// Ask a cluster for a line.
+    Ask {
+        /// The cluster.
+        cluster: TileId,
+        /// The line, as all clusters number it.
+        tag: u32,
+        /// What it has to do.
+        surrender: Surrender,
+        /// The hart for which the line is wanted.
+        owner: Owner,
+        /// The identifiers of that hart's request.
+        ids: QosIds,
+    },
+    /// All other clusters have answered: memory may answer this request. The line is busy until [`Home::left`].
+    Serve {
+        /// The request.
+        request: Box<Packet>,
+        /// No other cluster has the line.
+        alone: bool,
+        /// Another cluster has just given its bytes.
+        given: bool,
+    },
+}
+
+#[derive(Debug)]
+struct Transaction {
+    tag: u32,
+    owner: Owner,
+    /// `None`: memory serves it.
+    request: Option<Box<Packet>>,
+    /// Clusters that have not answered.
+    asked: usize,
+    kept: bool,
+    given: bool,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Home {
+    memory: TileId,
+    clusters: Vec<TileId>,
+    transactions: Vec<Transaction>,
+    waiting: VecDeque<Box<Packet>>,
+    /// The caller takes them, in their order.
+    pub orders: Vec<Order>,
+}
+
+impl Home {
+    /// The home of a memory tile's lines, for these coherent clusters. It asks them in this order.
+    pub fn new(memory: TileId, clusters: &[TileId]) -> Self {
+        Self {
+            memory,
+            clusters: clusters.to_vec(),
+            transactions: Vec::new(),
+            waiting: VecDeque::new(),
+            orders: Vec::new(),
+        }
+    }
+
+    /// Whether a tile is one of the coherent clusters.
+    pub fn serves(&self, tile: TileId) -> bool {
+        self.clusters.contains(&tile)
+    }
+
+    /// Nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.transactions.is_empty() && self.waiting.is_empty()
+    }
+
+    fn find(&self, tag: u32) -> Option<usize> {
+        self.transactions.iter().position(|t| t.tag == tag)
+    }
+
+    /// A request of a cluster ([`PacketKind::Coherent`]) has arrived.
+    pub fn ask(&mut self, request: Box<Packet>) {
+        match self.find(request.tag) {
+            Some(_) => self.waiting.push_back(request),
+            None => self.begin(request),
+        }
+    }
+
+    fn begin(&mut self, request: Box<Packet>) {
+        let PacketKind::Coherent { want, .. } = request.kind else {
+            panic!("a home serves coherent clusters, not {request:?}");
+        };
+        let (tag, owner, ids) = (request.tag, request.owner, request.ids);
+        let others = self.clusters.iter().filter(|id| **id != request.source);
+        let before = self.orders.len();
+        self.orders.extend(others.map(|cluster| Order::Ask {
+            cluster: *cluster,
+            tag,
+            surrender: want.surrender(),
+            owner,
+            ids,
+        }));
+        self.transactions.push(Transaction {
+            tag,
+            owner,
+            request: Some(request),
+            asked: self.orders.len() - before,
+            kept: false,
+            given: false,
+        });
+        self.serve(self.transactions.len() - 1);
+    }
+
+    /// Lets memory answer, if all clusters have.
+    fn serve(&mut self, at: usize) {
+        let transaction = &mut self.transactions[at];
+        if transaction.asked == 0 {
+            let request = transaction.request.take();
+            self.orders.push(Order::Serve {
+                request: request.expect("it is served once"),
+                alone: !transaction.kept,
+                given: transaction.given,
+            });
+        }
+    }
+
+    /// A cluster has answered ([`PacketKind::Surrendered`]). Its bytes are in memory.
+    pub fn answered(&mut self, now: Tick, answer: &Packet, ledger: &mut Ledger) {
+        let PacketKind::Surrendered { kept, bytes, .. } = answer.kind else {
+            panic!("a cluster answers a home with {answer:?}");
+        };
+        let at = self.find(answer.tag);
+        let at = at.unwrap_or_else(|| panic!("no cluster was asked: {answer:?}"));
+        let transaction = &mut self.transactions[at];
+        transaction.asked -= 1;
+        transaction.kept |= kept;
+        transaction.given |= bytes != 0;
+        match (&mut transaction.request, transaction.asked) {
+            // The request has waited for the last answer, and its time is that of this question.
+            (Some(request), 0) => {
+                request.account.service += answer.account.service;
+                request.account.waited += answer.account.waited;
+            }
+            _ => ledger.complete(answer.owner, Kind::Probe, &answer.account, now),
+        }
+        self.serve(at);
+    }
+
+    /// The answer to a request for this line leaves: what is sent to that cluster from now on comes behind it.
+    pub fn left(&mut self, now: Tick, tag: u32, ledger: &mut Ledger) {
+        let at = self.find(tag);
+        let at = at.unwrap_or_else(|| panic!("line {tag:#x} is not busy"));
+        let culprit = self.transactions.remove(at).owner;
+        let resource = Resource::Home(self.memory);
+        for waiting in self.waiting.iter_mut().filter(|w| w.tag == tag) {
+            let (victim, account) = (waiting.owner, &mut waiting.account);
+            let waited = now - account.accounted();
+            ledger.wait(account, victim, culprit, resource, waited);
+        }
+        let next = self.waiting.iter().position(|w| w.tag == tag);
+        if let Some(next) = next.and_then(|next| self.waiting.remove(next)) {
+            self.begin(next);
+        }
+    }
+}
