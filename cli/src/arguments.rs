@@ -240,12 +240,12 @@ pub struct Meaning {
 /// Arguments of `plan`.
 #[derive(Args)]
 pub struct Plan {
-    /// A task system, or a task set of SchedCAT (a file that ends in .xml); or a name of the catalog
+    /// A description of a system or task system, or a task set of SchedCAT (a file that ends in .xml); or a name of the catalog
     pub system: PathBuf,
-    /// Write the completed task system here
+    /// Write the completed description here
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Format of the completed task system; without --out, it is printed instead of the table
+    /// Format of the completed description; without --out, it is printed instead of the table
     #[arg(long, value_enum)]
     pub export: Option<Export>,
     /// Change the description; repeatable
@@ -357,7 +357,7 @@ pub struct Measure {
     /// Change the platform, such as cache[l2]@ways=8; repeatable
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Only this figure: latency, rows, parallel, bandwidth, rivals-cache, rivals-memory or hops; repeatable
+    /// Only this figure: latency, rows, parallel, bandwidth, rivals-cache, rivals-memory, tiles, memories, dma, coupled, beside-all or hops; repeatable
     #[arg(long)]
     pub figure: Vec<String>,
     /// Folder for page, pictures and data [default: out/measure-PLATFORM]

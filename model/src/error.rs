@@ -140,7 +140,7 @@ pub enum Problem {
         second: String,
     },
     /// An application on a tile that cannot run one.
-    #[error("tile {tile} is {what} and runs no application")]
+    #[error("tile {tile} is {what}; it cannot run applications")]
     TileNotUsable {
         /// The tile.
         tile: u64,

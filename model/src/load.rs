@@ -561,7 +561,7 @@ fn other_clocks(variant: &Element) -> Diagnostic {
     Diagnostic::new(
         Problem::Inconsistent("the variant changes the platform's clocks".into()),
         &variant.span,
-        "runs with other clocks do not fit in one table: run the system once more with an override, such as @platform=tiled-star",
+        "runs with different clocks cannot share a table: run the system again with an override, such as @platform=tiled-star",
     )
 }
 

@@ -361,7 +361,7 @@ fn value(text: &str, element: &ElementRule, rule: &AttributeRule) -> Result<Valu
             attribute: rule.name.into(),
             value,
         };
-        (problem, format!("possible are {least} to {most}"))
+        (problem, format!("write {least} to {most}"))
     };
     let quantity = |dimension: Dimension| {
         units::parse(text, dimension).map_err(|cause| {
@@ -528,13 +528,14 @@ fn unit_help(cause: &units::UnitError, wanted: Dimension) -> String {
             // A zero quantity is hardly ever intended.
             let is_zero = number.trim_matches(['0', '.']).is_empty();
             let number = if is_zero { "1" } else { number };
-            format!("write a unit after it, such as {number}{likely}; possible are {list}")
+            format!("write a unit after it, such as {number}{likely}; the units are {list}")
         }
         UnitError::Wrong {
             belongs: Some(dimension),
+            unit,
             ..
         } => format!(
-            "that is a unit of {}; here {} is needed, in {}",
+            "`{unit}` is a unit of {}; this value is {}, in {}",
             dimension.noun(),
             wanted.noun(),
             wanted.unit_list()
@@ -547,7 +548,7 @@ fn unit_help(cause: &units::UnitError, wanted: Dimension) -> String {
             let near = wanted.unit_in_other_case(unit);
             let near = near.map(|near| format!("did you mean `{near}`? "));
             let near = near.unwrap_or_default();
-            format!("{near}possible are {}", wanted.unit_list())
+            format!("{near}the units are {}", wanted.unit_list())
         }
         UnitError::NotANumber { .. } => {
             format!("write a number and one of the units {}", wanted.unit_list())

@@ -164,7 +164,7 @@ fn malformed(source: &Arc<Source>, error: &roxmltree::Error) -> Diagnostic {
                 .to_owned()
         }
         Error::UnknownToken(_) if !source.text.trim_start().starts_with('<') => {
-            "this is no XML: a description begins with <system ...> or <platform ...>".to_owned()
+            "this is not XML: a description begins with <system ...> or <platform ...>".to_owned()
         }
         Error::UnknownToken(_) if after_the_root(source, start) => {
             "a file holds one description: remove what follows it".to_owned()
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(error.position(), Some((3, 1)));
         assert!(error.help.contains("</b>"), "{error}");
         for (text, what) in [
-            ("int main() {}", "no XML"),
+            ("int main() {}", "not XML"),
             ("<a/>\n<b/>", "one description"),
             ("<a><!-- x -- y --></a>", "no `--`"),
             ("<a b=c/>", "attributes"),

@@ -152,7 +152,7 @@ pub fn load(
             if count.is_some_and(|count| !(1..=1024).contains(&count)) {
                 return Err(InputError::new(
                     "the number of processors is out of range",
-                    "possible are 1 to 1024",
+                    "write 1 to 1024",
                 ));
             }
             let unit = unit(meaning.unit.as_deref())?;

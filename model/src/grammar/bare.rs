@@ -33,11 +33,11 @@ pub const COLOUR: AttributeRule = optional(
 pub const TCM: AttributeRule = optional(
     "tcm",
     Choice(&["program", "stack"]),
-    "Only there: what is in the tightly coupled memories of its tile: the whole program with its stacks, or its stacks alone.",
+    "Only there: the part of the program in the tightly coupled memories of its tile: the whole program with its stacks, or only its stacks.",
 );
 /// Of `<app>`.
 pub const FILLS: AttributeRule = optional(
     "ways",
     Text { max: 7 },
-    "Only there: the ways of the second level that fills for its harts may take, such as `0-3`; without it, what the platform says.",
+    "Only there: the ways of the second level that fills for its harts may take, such as `0-3`; without it, the platform's <partition> applies.",
 );

@@ -29,7 +29,7 @@ pub const CABLE: ElementRule = ElementRule {
             "delay",
             Time,
             "1us",
-            "Time from when a frame has left to when it has arrived: 100ns to 1s.",
+            "Time from a frame's departure to its arrival: 100ns to 1s.",
         ),
         default(
             "loss",

@@ -13,12 +13,12 @@ pub const CLUSTER: ElementRule = ElementRule {
         required(
             "harts",
             Integer { min: 1, max: 8 },
-            "How many, numbered from 0.",
+            "Number of harts; they are numbered from 0.",
         ),
         required(
             "up",
             LATENCY,
-            "From a first level to the second level; the cache's latency is what it costs to look there.",
+            "Cycles from a first level to the second level; the cache's `latency` is the cost of the look-up itself.",
         ),
         required("down", LATENCY, "From the second level to a first level."),
         required(
@@ -29,7 +29,7 @@ pub const CLUSTER: ElementRule = ElementRule {
         required(
             "occupancy",
             CYCLES,
-            "Cycles for which a request has its bank.",
+            "Cycles for which a request occupies its bank.",
         ),
         required(
             "hold",
@@ -40,7 +40,7 @@ pub const CLUSTER: ElementRule = ElementRule {
             "miss-registers",
             Choice(&["shared", "hart"]),
             "shared",
-            "Who may use the miss registers of the second level. `shared`: any hart takes any free one; `hart`: each hart has an equal part of its own.",
+            "Which harts may use the miss registers of the second level. `shared`: any hart takes any free one; `hart`: each hart has an equal part of its own.",
         ),
         default(
             "coherent",
@@ -61,7 +61,7 @@ pub const CLUSTER: ElementRule = ElementRule {
 /// See [`super::PLATFORM`].
 pub const CORE: ElementRule = ElementRule {
     name: "core",
-    about: "A hart of a cluster that is of another kind than the tile says. Its lines are as long as those of the second level; the latencies of the cluster and the second level stay in cycles of the tile's pipeline.",
+    about: "A hart of a cluster whose kind differs from the tile's. Its lines are as long as those of the second level; the latencies of the cluster and the second level stay in cycles of the tile's pipeline.",
     attributes: &[
         required("hart", Integer { min: 0, max: 7 }, "The hart."),
         required("pipeline", Name, "Its pipeline."),
@@ -81,7 +81,7 @@ pub const PARTITION: ElementRule = ElementRule {
         required(
             "ways",
             Integer { min: 1, max: 64 },
-            "How many ways, one behind the other.",
+            "Number of consecutive ways.",
         ),
     ],
     children: &[],

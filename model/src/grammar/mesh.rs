@@ -37,7 +37,7 @@ pub const LOCAL_MEMORY: ElementRule = ElementRule {
         required(
             "latency",
             LATENCY,
-            "Cycles from the turn of a request of the network to its answer. What the hart waits for its own memory is in the pipeline's load-to-use.",
+            "Cycles from the turn of a network request to its answer. The hart's own access time is the pipeline's load-to-use.",
         ),
         default(
             "fetch",
@@ -49,7 +49,7 @@ pub const LOCAL_MEMORY: ElementRule = ElementRule {
             "guard",
             Integer { min: 0, max: 1024 },
             "0",
-            "Rules of the guard that looks at requests of other tiles before they ask for a port: who may read and write which range. 0: there is no guard, and every tile reads and writes everything.",
+            "Rules of the guard, which checks requests of other tiles before they take a turn at a port. A rule says which tile may read or write a range. 0: no guard; every tile may read and write everything.",
         ),
         SOURCE,
     ],
@@ -59,7 +59,7 @@ pub const LOCAL_MEMORY: ElementRule = ElementRule {
 /// See [`super::PLATFORM`].
 pub const DMA: ElementRule = ElementRule {
     name: "dma",
-    about: "A kind of DMA engine, which moves data between memories while harts do something else: for tiles of a mesh, or for an <engine> beside the tiles.",
+    about: "A kind of DMA engine. It moves data between memories while harts compute: for tiles of a mesh, or for an <engine> beside the tiles.",
     attributes: &[
         required("name", Name, "Name of the engine."),
         CLOCK,
@@ -71,7 +71,7 @@ pub const DMA: ElementRule = ElementRule {
         required(
             "outstanding",
             Integer { min: 1, max: 64 },
-            "Accesses of a channel under way at most, from the begin of the read to the acknowledgement of the write.",
+            "Most accesses of a channel under way, from the beginning of the read to the acknowledgement of the write.",
         ),
         required(
             "startup",
@@ -82,13 +82,13 @@ pub const DMA: ElementRule = ElementRule {
             "burst",
             Size { min: 0, max: 512 },
             "0B",
-            "Bytes of a burst, a power of two: elements side by side travel together, up to addresses at its multiples. 0B: each element is an access of its own (meshes).",
+            "Bytes of a burst, a power of two: adjacent elements travel in one burst, which crosses no multiple of its size. 0B: each element is a separate access (meshes).",
         ),
         default(
             "width",
             Size { min: 1, max: 64 },
             "8B",
-            "Bytes that the engine reads, and bytes that it writes, in a cycle.",
+            "Most bytes that the engine reads in a cycle; it can write as many in the same cycle.",
         ),
         SOURCE,
     ],
@@ -110,7 +110,7 @@ pub const ENGINE: ElementRule = ElementRule {
         optional(
             "interrupts",
             TILE,
-            "The tile that it interrupts, which then has an interrupt controller. Without it, software looks at the engine's registers.",
+            "The tile that it interrupts, which then has an interrupt controller. Without it, software polls the engine's registers.",
         ),
         default(
             "router",

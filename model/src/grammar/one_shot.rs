@@ -16,7 +16,7 @@ pub const PARADIGM: AttributeRule = default(
 pub const PROGRAM: AttributeRule = optional(
     "program",
     Text { max: 1000 },
-    "Only in a system of the one-shot RTOS: the folder of a Cargo package and the task's type in its library, such as `one-shot::pipeline::Stage`; or a C file and its task, such as `tasks.c::sender`.",
+    "Only in a system of the one-shot RTOS: the folder of a Cargo package and the task's type in its library, such as `one-shot::pipeline::Stage`; or a C file and its task, such as `tasks.c::sender`; or an Ada unit and its task, such as `tasks.adb::Sender`.",
 );
 /// Of `<task>`.
 pub const STACK: AttributeRule = optional(
@@ -25,13 +25,13 @@ pub const STACK: AttributeRule = optional(
         min: 768,
         max: 1 << 14,
     },
-    "Only there: stack that its jobs and an interrupt need; without it, 1 KiB. The core's stack is the largest of its tasks'.",
+    "Only there: the stack that its jobs and an interrupt need. Without it, the build computes the stack, at least 1 KiB. A core's stack is the largest of its tasks' stacks.",
 );
 /// Of `<task>`.
 pub const DOMAIN: AttributeRule = optional(
     "domain",
     Name,
-    "Only there: whose task it is. `audit` puts adversaries on the cores of all other domains. The tasks of a core are of one domain; without it, of the system's.",
+    "Only there: the task's domain. `audit` puts adversaries on the cores of all other domains. All tasks of a core have the same domain; without it, the system's.",
 );
 /// Of `<task>`.
 pub const IMAGE: AttributeRule = optional(
@@ -46,7 +46,7 @@ pub const IMAGE: AttributeRule = optional(
 pub const WAIT: AttributeRule = optional(
     "wait",
     Time,
-    "Only of one-shot tasks in a parallel section: for how long a job waits at most for slices or results of the section, once it has begun with it. `cost` is without this time.",
+    "Only for one-shot tasks in a parallel section: the longest time that a job waits for slices or results after it has begun the section. `cost` does not include this time.",
 );
 /// Also of task systems.
 pub const CHANNEL: ElementRule = ElementRule {
@@ -78,7 +78,7 @@ pub const CHANNEL: ElementRule = ElementRule {
                 max: 1_000_000,
             },
             "1",
-            "Messages that a queue holds.",
+            "Places of a queue.",
         ),
         default(
             "notify",

@@ -21,7 +21,7 @@ pub const PERIPHERAL: ElementRule = ElementRule {
         required(
             "rate",
             Rate,
-            "Bytes that it reads from memory, and bytes that it writes, at most.",
+            "The highest rate at which it reads from memory, and at which it writes to it.",
         ),
         required(
             "bucket",
@@ -39,17 +39,17 @@ pub const PERIPHERAL: ElementRule = ElementRule {
         required(
             "outstanding",
             Integer { min: 1, max: 64 },
-            "Accesses under way at most.",
+            "Most accesses under way.",
         ),
         required(
             "startup",
             LATENCY,
-            "Cycles from the begin of a command to its first access.",
+            "Cycles from the beginning of a command to its first access.",
         ),
         required(
             "queue",
             Integer { min: 1, max: 256 },
-            "Commands that are not finished, at most; of a camera, packets.",
+            "Most commands that are not finished; of a camera, packets.",
         ),
         required(
             "registers",
@@ -59,7 +59,7 @@ pub const PERIPHERAL: ElementRule = ElementRule {
         optional(
             "interrupts",
             TILE,
-            "The tile that it interrupts, which then has an interrupt controller. Without it, software looks at the registers.",
+            "The tile that it interrupts, which then has an interrupt controller. Without it, software polls the registers.",
         ),
         default(
             "coherent",
@@ -83,7 +83,7 @@ pub const PERIPHERAL: ElementRule = ElementRule {
         optional(
             "period",
             Time,
-            "Of a camera: from the begin of a frame to that of the next one.",
+            "Of a camera: from the beginning of a frame to the beginning of the next one.",
         ),
         optional(
             "lines",
@@ -101,12 +101,12 @@ pub const PERIPHERAL: ElementRule = ElementRule {
         optional(
             "gap",
             Span,
-            "Of a camera: from the begin of a packet to that of the next one of its frame.",
+            "Of a camera: from the beginning of a packet to the beginning of the next one of its frame.",
         ),
         optional(
             "compute",
             Rate,
-            "Of an accelerator: bytes that it computes.",
+            "Of an accelerator: the rate at which it processes data.",
         ),
         default(
             "seed",
@@ -115,7 +115,7 @@ pub const PERIPHERAL: ElementRule = ElementRule {
                 max: u64::MAX,
             },
             "1",
-            "Of storage and camera: what the content is made from.",
+            "Of storage and camera: the seed from which the content is generated.",
         ),
         default(
             "router",
@@ -137,7 +137,7 @@ pub const ATTACH: ElementRule = ElementRule {
         optional(
             "file",
             Text { max: 255 },
-            "Of storage: a file with its content, relative to the description. What it does not fill is 0; without it, the content is made from the seed.",
+            "Of storage: a file with its content, relative to the description. The rest is 0. Without a file, the content is generated from the seed.",
         ),
     ],
     children: &[],

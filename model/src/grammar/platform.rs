@@ -396,7 +396,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "cap",
                 Integer { min: 1, max: 1024 },
                 "4",
-                "`fr-fcfs`: bursts that may pass the oldest access of the channel while only hits of its bank or the data bus keep it back.",
+                "`fr-fcfs`: most bursts that may pass the oldest access of the channel while only hits of its bank, or the data bus, delay it.",
             ),
             default(
                 "queue",
@@ -409,7 +409,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "page",
                 Choice(&["open", "closed"]),
                 "open",
-                "`closed`: a row is closed as soon as nothing in the queue wants it.",
+                "`closed`: a row is closed as soon as no access in the queue needs it.",
             ),
             default(
                 "write-queue",
@@ -421,7 +421,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "write-high",
                 Integer { min: 0, max: 1024 },
                 "0",
-                "From so many bursts on, the write queue is drained.",
+                "Number of bursts from which the write queue is drained.",
             ),
             default(
                 "write-low",
@@ -439,13 +439,13 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "channel-map",
                 SPREAD,
                 "burst",
-                "What goes round the channels: `row` or `burst`; `block`: each is one part of the memory.",
+                "How addresses are interleaved over channels: `row` or `burst`; `block`: each is one part of the memory.",
             ),
             default(
                 "bank-map",
                 SPREAD,
                 "row",
-                "What goes round the banks: `row` or `burst`; `block`: each is one part of the memory, so nothing is interleaved.",
+                "How addresses are interleaved over banks: `row` or `burst`; `block`: each is one part of the memory, so nothing is interleaved.",
             ),
             default(
                 "xor",
@@ -545,7 +545,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "credits",
                 Credits { max: 64 },
                 "unlimited",
-                "Packets that a router's input buffer has room for, one buffer for each link that comes in and each network. `unlimited`: nobody waits for room; say why in an <origin>.",
+                "Packets that a router's input buffer has room for, one buffer for each link that comes in and each network. `unlimited`: no packet waits for room; give the reason in an <origin>.",
             ),
             SOURCE,
         ],
@@ -604,7 +604,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "count",
                 Integer { min: 1, max: 4096 },
                 "1",
-                "So many equal tiles, with numbers and routers that follow each other.",
+                "Number of equal tiles; their numbers and routers are consecutive.",
             ),
             optional("dtu", Name, "Its data transfer unit (tiled platforms)."),
             optional(
@@ -666,12 +666,12 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "second-port-of",
                 NOTE,
-                "Numbers of memories, separated by spaces: this is another way to their bytes, one memory behind the other, and has none of its own (bare platforms).",
+                "Numbers of memories, separated by spaces: this memory is a second port to their bytes, in this order, and has no bytes of its own (bare platforms).",
             ),
             optional(
                 "dropped-bits",
                 NOTE,
-                "Numbers of bits, separated by spaces: an address translator in front of it drops these bits of an address. So its window is larger, and each byte has a name for each value of the bits, as for cache colours (bare platforms).",
+                "Numbers of bits, separated by spaces: an address translator in front of it drops these bits of an address. So its window is larger, and each byte has an address for each value of the bits, for cache colours (bare platforms).",
             ),
             default(
                 "router",

@@ -6,7 +6,7 @@ use super::{ElementRule, any, default, required};
 
 pub(super) const PREFETCHER: ElementRule = ElementRule {
     name: "prefetcher",
-    about: "Lines that a data cache or a second level fetches ahead by itself. Without it, or with `kind=\"off\"`, it fetches what is asked for.",
+    about: "Lines that a data cache or a second level fetches ahead by itself. Without it, or with `kind=\"off\"`, it fetches only requested lines.",
     attributes: &[
         required(
             "kind",
@@ -41,7 +41,7 @@ pub(super) const PREFETCHER: ElementRule = ElementRule {
             "training",
             Integer { min: 2, max: 16 },
             "3",
-            "`stream`: requests at equal distances that begin one.",
+            "`stream`: number of requests at equal distances that begin a stream.",
         ),
         default(
             "distance",
@@ -53,7 +53,7 @@ pub(super) const PREFETCHER: ElementRule = ElementRule {
             "entries",
             Integer { min: 1, max: 4096 },
             "64",
-            "`stride`: instructions that it knows.",
+            "`stride`: entries of its table.",
         ),
         default(
             "ways",
@@ -71,13 +71,13 @@ pub(super) const PREFETCHER: ElementRule = ElementRule {
             "confidence",
             Integer { min: 0, max: 255 },
             "4",
-            "`stride`: confidence of an instruction that is new.",
+            "`stride`: initial confidence of an instruction.",
         ),
         default(
             "threshold",
             Integer { min: 0, max: 100 },
             "50",
-            "`stride`: from this part of the greatest confidence on, in percent, lines are fetched.",
+            "`stride`: lines are fetched when the confidence reaches this percentage of its maximum.",
         ),
         SOURCE,
     ],

@@ -111,7 +111,7 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "tilemux",
-        about: "The multiplexer of a tile. It lets applications share the tile, and says how.",
+        about: "The multiplexer of a tile: lets applications share the tile, by a policy.",
         attributes: &[
             required("tile", TILE, "The tile."),
             default(
@@ -281,7 +281,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "restart",
                 Choice(&["never", "on-failure"]),
                 "never",
-                "Whether its manager restarts the application when it stops with anything but 0; its sessions end, and clients open new ones.",
+                "Whether its manager restarts the application when it stops with an exit code other than 0; its sessions end, and clients open new ones.",
             ),
             default(
                 "restarts",
@@ -331,7 +331,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "patience",
                 Time,
                 "50ms",
-                "How long the application waits, before its start, for the service to be offered. The time begins when the service's application runs; below another manager, with the last word about it. After that, the application is not started.",
+                "How long the application waits, before its start, for the service to be offered. The time begins when the service's application runs; below another manager, with the last message about it. When the time is over, the application is not started.",
             ),
         ],
         children: &[],
@@ -381,7 +381,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "activities",
                 Integer { min: 1, max: 16 },
-                "Places for activities on the tile: its own and those that it creates itself; below a manager: on each of its tiles. Without it, what nobody asks for is divided equally.",
+                "Places for activities on the tile: its own and those that it creates itself; below a manager: on each of its tiles. Without it, unclaimed places are divided equally.",
             ),
             optional(
                 "kernel-memory",
@@ -389,7 +389,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                     min: 0,
                     max: 1 << 29,
                 },
-                "Kernel memory for the objects that it causes. `0B` for an application: it has none of its own and takes from its manager's, with all others that do.",
+                "Kernel memory for the objects that it causes. `0B` for an application: it has no kernel memory of its own and takes from its manager's.",
             ),
             optional(
                 "memory",
@@ -555,7 +555,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "ways",
                 WAYS,
-                "The least number of ways for which it holds; without it, any number.",
+                "The least number of ways for which the estimate is valid; without it, any number.",
             ),
             required("time", Cost, "The computing time."),
         ],
@@ -646,7 +646,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "patience",
                 Time,
                 "50ms",
-                "How long the application waits, before its start, for the gate if another manager makes it. The time begins when its own manager has started everything else, and again with each word about the receiver. After that, the application is not started.",
+                "How long the application waits, before its start, for the gate if another manager makes it. The time begins when its own manager has started everything else, and again with each message about the receiver. When the time is over, the application is not started.",
             ),
         ],
         children: &[],

@@ -97,7 +97,7 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "overheads",
-        about: "Overheads of the kernel. A job pays for two scheduling decisions, and with time slices and tables for one in each turn; at level C of `mc2` also for one on each further processor. A release interrupts whatever runs on its processor, even if it is more urgent. Each interrupt of a device pays for its entry.",
+        about: "Overheads of the kernel. A job pays for two scheduling decisions, and with time slices and tables for one in each turn; at level C of `mc2` also for one on each further processor. A release interrupts the job that runs on its processor, even a more urgent one. Each interrupt of a device pays for its entry.",
         attributes: &[
             default(
                 "schedule",

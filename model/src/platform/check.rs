@@ -85,7 +85,7 @@ fn cache(node: &Node, errors: &mut Vec<Diagnostic>) {
             Problem::Geometry {
                 what,
                 cause: format!(
-                    "{} in {ways} ways of {} lines are not a power of two of sets",
+                    "{} in {ways} ways with {} lines: the number of sets is not a power of two",
                     Size(size),
                     Size(line)
                 ),
@@ -131,14 +131,14 @@ fn prefetcher(node: &Node, cache: &str, line: u64, errors: &mut Vec<Diagnostic>)
     };
     let page = node.size("page").0;
     if !page.is_power_of_two() || page < line {
-        let cause = format!(
-            "a page must have a power of two of lines of {line} bytes, and {page} bytes are not that"
-        );
+        let cause =
+            format!("a page of {page} bytes is not a power of two of lines of {line} bytes");
         wrong("page", cause, "use a power of two, such as 4KiB");
     }
     let (entries, ways) = (node.integer("entries"), node.integer("ways"));
     if !entries.is_multiple_of(ways) || !(entries / ways).is_power_of_two() {
-        let cause = format!("{entries} entries in {ways} ways are not a power of two of sets");
+        let cause =
+            format!("{entries} entries in {ways} ways: the number of sets is not a power of two");
         wrong(
             "entries",
             cause,
@@ -341,14 +341,12 @@ fn lines(platform: &Platform, tile: &Tile, root: &Node, errors: &mut Vec<Diagnos
         let kind = cache.prefetcher.as_ref().map(|prefetcher| prefetcher.kind);
         let cause = match (level, kind, &tile.cluster) {
             (_, None | Some(PrefetcherKind::Off), _) => continue,
-            (Level::Instructions, ..) => {
-                "is a tile's `l1i`, and instruction caches do not fetch ahead"
-            }
+            (Level::Instructions, ..) => "is a tile's `l1i`; instruction caches have no prefetcher",
             (Level::Data, _, Some(_)) => {
-                "is a first level in a cluster, and these do not fetch ahead"
+                "is a first level in a cluster; first levels of clusters have no prefetcher"
             }
             (Level::Second, Some(PrefetcherKind::Stride), Some(_)) => {
-                "is a second level in a cluster, whose requests carry no instruction, so it follows streams only"
+                "is the second level of a cluster, whose requests carry no program counter, so only kind=\"stream\" works there"
             }
             _ => continue,
         };
@@ -394,7 +392,7 @@ fn memories(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
                 parent: "platform".into(),
             },
             &root.span,
-            "add a <memory .../>: A memory tile.",
+            "add a <memory .../> (a memory tile)",
         ));
     }
     for node in root.all("memory") {
@@ -423,7 +421,7 @@ fn memories(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
                 Problem::Geometry {
                     what: format!("dram `{}`", node.text("name")),
                     cause: format!(
-                        "a refresh of {length} cycles every {interval} cycles leaves no time"
+                        "a refresh of {length} cycles every {interval} cycles leaves no time for accesses"
                     ),
                 },
                 node.place("refresh"),
@@ -498,13 +496,13 @@ fn controller(root: &Node, dram: &Node, node: &Node, errors: &mut Vec<Diagnostic
     let size = node.integer("write-queue");
     let (high, low) = (node.integer("write-high"), node.integer("write-low"));
     if size > 0 && node.text("policy") == "slots" {
-        let cause = "policy `slots` keeps reads and writes in the same places, so it cannot have a write queue".into();
+        let cause = "policy `slots` serves reads and writes from one queue, so it cannot have a write queue".into();
         let help = "remove write-queue, or choose another policy".into();
         refuse(node, "write-queue", cause, help);
     } else if size > 0 && !(low < high && high <= size) {
         let cause =
             format!("a write queue of {size} bursts cannot be drained from {high} to {low}");
-        let help = format!("write-low must be less than write-high, and that at most {size}");
+        let help = format!("write-low must be less than write-high, and write-high at most {size}");
         refuse(node, "write-high", cause, help);
     }
     if node.text("turns") == "hart" {
@@ -529,13 +527,14 @@ fn controller(root: &Node, dram: &Node, node: &Node, errors: &mut Vec<Diagnostic
             let help = "remove bandwidth-blocks, or write policy=\"slots\"".into();
             refuse(node, "bandwidth-blocks", cause, help);
         } else if !clusters.any(|cluster| cluster.child("capacity").is_some()) {
-            let cause = "a bandwidth controller serves RCIDs, and no <cluster> has a <capacity>, so no hart has any".into();
+            let cause = "a bandwidth controller serves RCIDs, but no hart has one, because no <cluster> has a <capacity>".into();
             let help = "remove bandwidth-blocks, or add a <capacity>".into();
             refuse(node, "bandwidth-blocks", cause, help);
         }
         if node.text("turns") == "hart" {
             let cause =
-                "a bandwidth controller serves RCIDs, so neither tiles nor harts have turns".into();
+                "a bandwidth controller gives shares to RCIDs instead of turns to tiles or harts"
+                    .into();
             let help = "remove turns, or bandwidth-blocks".into();
             refuse(node, "turns", cause, help);
         }
@@ -549,7 +548,7 @@ fn controller(root: &Node, dram: &Node, node: &Node, errors: &mut Vec<Diagnostic
         let size = memory.size("size");
         if whole > 0 && !size.0.is_multiple_of(whole) {
             let cause =
-                format!("{size} are not a whole number of rows in every bank of every channel");
+                format!("{size} is not a whole number of rows in every bank of every channel");
             let help = format!("write a multiple of {}", Size(whole));
             refuse(memory, "size", cause, help);
         }

@@ -15,7 +15,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
         let banks = node.integer("banks");
         if !banks.is_power_of_two() {
             errors.push(Diagnostic::new(
-                Problem::Inconsistent(format!("a second level of {banks} banks")),
+                Problem::Inconsistent(format!("a second level cannot have {banks} banks")),
                 node.place("banks"),
                 "write a power of two, such as 2",
             ));
@@ -142,7 +142,7 @@ fn several_memories(platform: &Platform, root: &Node, errors: &mut Vec<Diagnosti
         if needed > PMP_WINDOWS {
             errors.push(Diagnostic::new(
                 Problem::Inconsistent(format!(
-                    "memory {} does not fit the addresses that harts have for several memories, which are {PMP_WINDOWS} windows of {}",
+                    "memory {} does not fit: several memories share {PMP_WINDOWS} windows of {} each",
                     node.integer("id"),
                     Size(PMP_WINDOW_SIZE)
                 )),
@@ -217,7 +217,7 @@ fn walker(root: &Node, pipeline: &str, who: &str, errors: &mut Vec<Diagnostic>) 
                 "{who}, but the page-table walker of its harts sets accessed and dirty bits"
             )),
             pipeline.place("hardware-ad"),
-            "write hardware-ad=\"false\": a walker reads shared lines, and a trap sets the bits",
+            "write hardware-ad=\"false\": in a cluster, a trap handler must set these bits, because walkers read shared lines",
         ));
     }
 }
@@ -256,7 +256,7 @@ fn capacity(cluster: &Node, errors: &mut Vec<Diagnostic>) {
         let count = node.integer(attribute);
         if !count.is_power_of_two() {
             wrong(
-                format!("a field of `srmcfg` for {count} identifiers"),
+                format!("a field of `srmcfg` cannot hold {count} identifiers"),
                 attribute,
                 "write a power of two, such as 16".into(),
             );

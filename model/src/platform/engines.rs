@@ -84,7 +84,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
                 what: format!("dma `{name}`"),
                 cause: format!("a burst of {burst} bytes is not a power of two"),
             };
-            let help = "write a power of two, such as 128B, or remove it: then each element is an access of its own";
+            let help = "write a power of two, such as 128B, or remove it: each element is then a separate access";
             errors.push(Diagnostic::new(problem, node.place("burst"), help));
         }
         let used = root.all("engine").any(|engine| engine.text("dma") == name);
@@ -134,7 +134,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
                     "engine {id} interrupts tile {tile}, which does not exist"
                 )),
                 node.place("interrupts"),
-                "write the number of a <tile>, or remove it: then software looks at the engine's registers",
+                "write the number of a <tile>, or remove it: software then polls the engine's registers",
             ));
         }
         if count == DMA_ENGINES + 1 {
@@ -161,7 +161,7 @@ fn second_port(platform: &Platform, node: &Node, is_bare: bool, errors: &mut Vec
     };
     if !is_bare {
         return wrong(
-            "a second port, but the platform is not bare".into(),
+            "`second-port-of` is only for bare platforms".into(),
             "second-port-of",
             "remove it, or write kind=\"bare\" at the platform".into(),
         );

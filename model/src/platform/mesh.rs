@@ -80,7 +80,7 @@ fn tile(mesh: bool, node: &Node, errors: &mut Vec<Diagnostic>) {
         for attribute in ["clock-offset", "clock-drift"] {
             if node.gives(attribute) {
                 wrong(
-                    format!("tile {id} has a clock of its own, but the platform is no mesh"),
+                    format!("tile {id} has a clock of its own, but the platform is not a mesh"),
                     attribute,
                     "remove it, or write kind=\"mesh\"",
                 );
@@ -110,7 +110,9 @@ fn tile(mesh: bool, node: &Node, errors: &mut Vec<Diagnostic>) {
     for part in ["l1i", "l1d", "l2", "network-card"] {
         if has(part) {
             wrong(
-                format!("tile {id} of a mesh has a hart and a local memory and no {part}"),
+                format!(
+                    "tile {id} has {part}, but a tile of a mesh has only a hart and a local memory"
+                ),
                 part,
                 "remove it",
             );
@@ -118,7 +120,7 @@ fn tile(mesh: bool, node: &Node, errors: &mut Vec<Diagnostic>) {
     }
     if node.integer("harts") != 1 {
         wrong(
-            format!("tile {id} of a mesh has one hart"),
+            format!("tile {id} has several harts, but a tile of a mesh has one"),
             "harts",
             "remove harts=\"...\"",
         );
@@ -144,9 +146,12 @@ fn local_memory(node: &Node, errors: &mut Vec<Diagnostic>) {
         || size / banks < BANK_MIN
     {
         wrong(
-            format!("{} in {banks} banks are no powers of two", Size(size)),
+            format!(
+                "{} in {banks} banks: the size of a bank is not a power of two, or too small",
+                Size(size)
+            ),
             "banks",
-            format!("a bank has a power of two of bytes, at least {BANK_MIN}"),
+            format!("the size of a bank must be a power of two, at least {BANK_MIN}B"),
         );
     }
 }
@@ -176,14 +181,14 @@ fn network(mesh: bool, platform: &Platform, root: &Node, errors: &mut Vec<Diagno
     }
     if !mesh && acknowledged {
         wrong(
-            "only a mesh of local memories has a network for acknowledgements",
+            "channels=\"acknowledged\" is only for a mesh of local memories",
             "channels",
             "write channels=\"shared\" or channels=\"split\", or kind=\"mesh\" for the platform",
         );
     }
     if !acknowledged && node.integer("read-interval") != 1 {
         wrong(
-            "only a network of requests of reads has an interval between them",
+            "read-interval is only for channels=\"acknowledged\"",
             "read-interval",
             "remove read-interval=\"...\", or write channels=\"acknowledged\"",
         );

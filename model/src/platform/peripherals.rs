@@ -106,7 +106,7 @@ pub(super) fn read(node: &Node, clock: Clock, errors: &mut Vec<Diagnostic>) -> O
             } else if *kind != word && given {
                 errors.push(Diagnostic::new(
                     Problem::Inconsistent(format!(
-                        "peripheral {id} has `{attribute}`, but is no {kind}"
+                        "peripheral {id} has `{attribute}`, but is not of kind {kind}"
                     )),
                     node.place(attribute),
                     format!("remove it, or write kind=\"{kind}\""),
@@ -118,7 +118,7 @@ pub(super) fn read(node: &Node, clock: Clock, errors: &mut Vec<Diagnostic>) -> O
         errors.push(Diagnostic::new(
             Problem::Inconsistent(format!("peripheral {id} has no limit")),
             node.place("rate"),
-            "write a rate, such as 100MiB/s: what a device may do to others is bounded by it",
+            "write a rate, such as 100MiB/s: it bounds the device's effect on others",
         ));
         return None;
     };
@@ -140,7 +140,9 @@ pub(super) fn read(node: &Node, clock: Clock, errors: &mut Vec<Diagnostic>) -> O
         _ => {
             let Some(compute) = node.maybe_rate("compute").flatten() else {
                 errors.push(Diagnostic::new(
-                    Problem::Inconsistent(format!("peripheral {id} computes in no time")),
+                    Problem::Inconsistent(format!(
+                        "the rate `compute` of peripheral {id} is unlimited"
+                    )),
                     node.place("compute"),
                     "write a rate, such as 100MiB/s",
                 ));
@@ -214,7 +216,7 @@ pub(super) fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnosti
         if !burst.is_power_of_two() || burst > u64::from(chunk) {
             wrong(
                 format!(
-                    "has bursts of {burst} bytes, which are no power of two or longer than a chunk of the network ({chunk})"
+                    "has bursts of {burst} bytes; a burst must be a power of two and at most a chunk of the network ({chunk})"
                 ),
                 "burst",
                 "write a power of two, such as 64B".into(),
@@ -222,7 +224,7 @@ pub(super) fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnosti
         }
         if bucket.0 < burst {
             wrong(
-                format!("may move {bucket} at once, which is less than a burst"),
+                format!("has a bucket of {bucket}, which is less than a burst"),
                 "bucket",
                 format!("write at least {}", Size(burst)),
             );
@@ -233,7 +235,7 @@ pub(super) fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnosti
             wrong(
                 format!("interrupts tile {tile}, which does not exist"),
                 "interrupts",
-                "write the number of a <tile>, or remove it: then software looks at the registers"
+                "write the number of a <tile>, or remove it: software then polls the registers"
                     .into(),
             );
         }
@@ -246,13 +248,15 @@ pub(super) fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnosti
                 if !block.0.is_power_of_two() || !size.0.is_multiple_of(block.0) =>
             {
                 wrong(
-                    format!("has {size}, which are no whole blocks of {block}"),
+                    format!(
+                        "has {size} in blocks of {block}; a block must be a power of two, and the size a multiple of it"
+                    ),
                     "size",
-                    "write blocks of a power of two of bytes, and a multiple of them".into(),
+                    "write a power of two as `block`, and a multiple of it as `size`".into(),
                 );
             }
             Some(PeripheralKind::Camera { packet, .. }) if !packet.0.is_multiple_of(8) => wrong(
-                format!("has packets of {packet}, which are no multiple of eight bytes"),
+                format!("has packets of {packet}, which is not a multiple of eight bytes"),
                 "packet",
                 "write a multiple of 8B".into(),
             ),

@@ -42,7 +42,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
             }
             if platform.kind == PlatformKind::Mesh {
                 wrong(
-                    "a chip of local memories has pipelines in order only, because its analyses count on them".into(),
+                    "a chip of local memories needs in-order pipelines, because its analyses assume them".into(),
                     "model",
                     "write model=\"inorder\"",
                 );
@@ -53,12 +53,15 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
             wrong(
                 format!("only the model `interval` has a {one}"),
                 one,
-                "remove it, or write model=\"interval\" and what belongs to it",
+                "remove it, or write model=\"interval\" with all of its attributes",
             );
         }
         if node.integer("load-buffer") > 16 {
             wrong(
-                format!("{} loads under way in order", node.integer("load-buffer")),
+                format!(
+                    "an in-order pipeline cannot have {} loads under way",
+                    node.integer("load-buffer")
+                ),
                 "load-buffer",
                 "write 16 at most",
             );

@@ -49,7 +49,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
         errors.push(Diagnostic::new(
             Problem::Inconsistent(format!("{all} tiles have tightly coupled memories")),
             node.place("tcm"),
-            format!("at most {TCM_WINDOWS} tiles can have some"),
+            format!("at most {TCM_WINDOWS} tiles can have tightly coupled memories"),
         ));
     }
 }
@@ -57,7 +57,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
 /// What is wrong with the memories of a tile, and what would be right.
 fn broken(platform: &Platform, tile: &Tile, node: &Node) -> Option<(String, String)> {
     if platform.kind != PlatformKind::Bare {
-        let cause = "tightly coupled memories, but the platform is not bare";
+        let cause = "it has tightly coupled memories, but the platform is not bare";
         let help = "remove it, or write kind=\"bare\" at the platform; on a mesh, write local-memory=\"...\"";
         return Some((cause.into(), help.into()));
     }
@@ -66,7 +66,7 @@ fn broken(platform: &Platform, tile: &Tile, node: &Node) -> Option<(String, Stri
         return Some((cause.into(), "remove it, or the cluster or card".into()));
     }
     if tile.pipeline.model == PipelineModel::Interval {
-        let cause = "tightly coupled memories need a hart in order";
+        let cause = "tightly coupled memories need an in-order hart";
         return Some((
             cause.into(),
             "name a pipeline with model=\"inorder\"".into(),
@@ -74,11 +74,14 @@ fn broken(platform: &Platform, tile: &Tile, node: &Node) -> Option<(String, Stri
     }
     let (count, bytes) = (tile.tcm.len(), tile.tcm_bytes());
     if !(1..=MOST).contains(&count) {
-        let cause = format!("{count} tightly coupled memories");
+        let cause = format!("it cannot have {count} tightly coupled memories");
         return Some((cause, format!("write one or {MOST} names")));
     }
     if bytes > TCM_WINDOW {
-        let cause = format!("tightly coupled memories of {} together", Size(bytes));
+        let cause = format!(
+            "it cannot have tightly coupled memories of {} in all",
+            Size(bytes)
+        );
         return Some((cause, format!("a tile has at most {}", Size(TCM_WINDOW))));
     }
     if let Some(memory) = tile.tcm.iter().find(|memory| memory.guard != 0) {

@@ -75,28 +75,28 @@ fn broken(platform: &Platform, memory: &Memory, node: &Node) -> Option<(String, 
     let text = node.text("dropped-bits");
     let mut words = text.split_whitespace();
     if let Some(word) = words.find(|word| bit(word).is_none()) {
-        let cause = format!("`{word}` is no bit of an address");
+        let cause = format!("`{word}` is not the number of an address bit");
         return Some((cause, "write numbers below 32, such as 14 15".into()));
     }
     if platform.kind != PlatformKind::Bare {
-        let cause = "an address translator, but the platform is not bare";
+        let cause = "it has an address translator, but the platform is not bare";
         let help = "remove it, or write kind=\"bare\" at the platform";
         return Some((cause.into(), help.into()));
     }
     if !memory.second_port_of.is_empty() {
-        let cause = "an address translator in front of a second port";
+        let cause = "a second port cannot have an address translator";
         let help = "write dropped-bits=\"...\" at the memory that has the bytes";
         return Some((cause.into(), help.into()));
     }
     let (chunk, count) = (memory.contiguous(), memory.dropped.count_ones());
     if memory.dropped == 0 || count > MOST {
-        let cause = format!("an address translator that drops {count} bits");
+        let cause = format!("an address translator cannot drop {count} bits");
         return Some((cause, format!("write 1 to {MOST} bits")));
     }
     let bursts = platform.engines.iter().map(|one| u64::from(one.dma.burst));
     let least = bursts.fold(PAGE, u64::max);
     if chunk < least {
-        let cause = format!("an address translator that drops bit {}", chunk.ilog2());
+        let cause = format!("an address translator cannot drop bit {}", chunk.ilog2());
         return Some((
             cause,
             format!(
@@ -107,12 +107,12 @@ fn broken(platform: &Platform, memory: &Memory, node: &Node) -> Option<(String, 
     }
     if !memory.size.0.is_multiple_of(chunk) || memory.window() <= memory.dropped {
         let cause = format!(
-            "an address translator for {} that drops bits up to {}",
+            "an address translator for {} cannot drop bits up to {}",
             memory.size,
             memory.dropped.ilog2()
         );
         let help = format!(
-            "the memory is a multiple of {}, and all dropped bits are within its window of {}",
+            "the memory must be a multiple of {}, and all dropped bits must be within its window of {}",
             Size(chunk),
             Size(memory.window())
         );

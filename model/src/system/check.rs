@@ -249,7 +249,7 @@ pub fn limit_in_range(
 
 /// The file must not contain what the bounds of tasks on a tile ignore, or the bounds would be silently wrong.
 fn uncovered(policy: TilePolicy, element: &Node, errors: &mut Vec<Diagnostic>) {
-    let none = "remove it: a job's cost contains all that it does itself";
+    let none = "remove it: `cost` already contains everything that a job does itself";
     let slices = "remove it, or give the tile <tilemux policy=\"realtime\"/>: time slices know no priorities";
     let only_priorities = match policy {
         TilePolicy::Throughput => Some(slices),

@@ -379,7 +379,7 @@ impl<'a> Reader<'a, '_> {
                         name: ROOT_MANAGER.into(),
                     },
                     node.place("name"),
-                    "the first manager of every system has this name; choose another one",
+                    "`root` is the name of the first manager of every system; choose another one",
                 ));
             }
         }
@@ -675,7 +675,7 @@ impl<'a> Reader<'a, '_> {
             let given = element.maybe_integer("priority");
             if !realtime {
                 if given.is_some() {
-                    let what = "a priority means nothing on a tile with time slices".to_owned();
+                    let what = "a priority has no effect on a tile with time slices".to_owned();
                     let help = format!(
                         "write <tilemux tile=\"{}\" policy=\"realtime\"/> into the system, or leave it out",
                         self.apps[index].tile

@@ -67,7 +67,7 @@ impl<'a> Reader<'a, '_> {
             let full = format!("{}.{name}", managers[manager]);
             if full.len() > NAME_MAX {
                 let what = format!(
-                    "`{name}` occurs below several managers, and `{full}` has more than {NAME_MAX} characters"
+                    "`{name}` is not unique in the system, and its full name `{full}` has more than {NAME_MAX} characters"
                 );
                 let place = self.places.apps[index].place("name");
                 let help = "choose a shorter name, or one that is used nowhere else";
@@ -216,7 +216,7 @@ impl<'a> Reader<'a, '_> {
         if needed > faults.slots.min(PAGER_CLIENTS) {
             return wrong(
                 format!(
-                    "the gate `{FAULTS}` of `{name}` has {} slots, and {needed} faults and messages may be under way; a pager has at most {PAGER_CLIENTS} clients",
+                    "the gate `{FAULTS}` of `{name}` has {} slots, but {needed} faults and messages may be under way (a pager has at most {PAGER_CLIENTS} clients)",
                     faults.slots
                 ),
                 "give the gate more slots, or some applications another pager",
@@ -479,7 +479,7 @@ impl<'a> Reader<'a, '_> {
                     .collect();
                 if given.len() > 1 {
                     let problem = format!("the memory gate has `{}`", given.join("` and `"));
-                    let help = "keep one of them: each says where the region comes from".into();
+                    let help = "keep one of them: each defines the region".into();
                     self.fail(gate, given[1], (Problem::Inconsistent(problem), help));
                     continue;
                 }

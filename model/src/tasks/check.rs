@@ -129,7 +129,7 @@ pub fn check(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnost
     channels(system, places, errors);
     super::parallel::check(system, places, errors);
     devices(system, places, errors);
-    flows(system, places, errors);
+    super::flows::check(system, places, errors);
     shares(system, places, errors);
     tables(system, places, errors);
     if system.policy == Policy::ThreePhase && system.tdma.is_none() {
@@ -172,7 +172,7 @@ fn times(places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
                             .map_or_else(String::new, |time| time.to_string()),
                     },
                     node.place(attribute.name),
-                    format!("possible are times up to {TIME_MAX}, 52 days"),
+                    format!("the longest time is {TIME_MAX} (52 days)"),
                 ));
             }
         }
@@ -193,9 +193,7 @@ fn task(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagnos
             node,
             "threshold",
             format!("threshold {threshold} is less urgent than the task's priority {priority}"),
-            format!(
-                "write 1 to {priority}: once started, a task is not easier to preempt than before"
-            ),
+            format!("write 1 to {priority}: a threshold cannot be less urgent than the priority"),
         ));
     }
     if task.threshold.is_some() && task.priority.is_none() {
@@ -304,8 +302,8 @@ fn costs(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagno
             errors.push(wrong(
                 element,
                 "ways",
-                format!("the cost is for {needed} ways, but the cache gives away only {ways}"),
-                "write <llc ways=\"...\"/>, or leave the point out",
+                format!("the cost is for {needed} ways, but the cache has only {ways} to assign"),
+                "write <llc ways=\"...\"/>, or remove this <cost>",
             ));
         }
     }
@@ -322,7 +320,7 @@ fn costs(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagno
                     next_ways.unwrap_or(0),
                     ways.unwrap_or(0)
                 ),
-                "more ways never cost more: a task may leave them unused",
+                "more ways must not cost more: a task can leave them unused",
             ));
         }
     }
@@ -337,7 +335,7 @@ fn costs(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagno
                         node,
                         "name",
                         format!("level {higher} estimates {h} for `{}`, less than the {l} of level {lower}", task.name),
-                        "a more critical level is at least as careful",
+                        "a more critical level must estimate at least as much",
                     ));
                     return;
                 }
@@ -528,7 +526,7 @@ fn sections(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnosti
                     "the memory phase of `{}` is longer than its cost",
                     task.name
                 ),
-                "the phase is part of the cost",
+                "the memory phase is part of the cost: raise the cost, or shorten the phase",
             ));
         }
     }
@@ -561,7 +559,7 @@ fn channels(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnosti
                     node,
                     "name",
                     format!(
-                        "`{}` has no guarantee, so the channel has no bound",
+                        "`{}` is at level D or E, which have no guarantees, so the channel has no bound",
                         system.tasks[end].name
                     ),
                     "give the task level A, B or C, or remove the channel",
@@ -613,31 +611,6 @@ fn devices(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic
                 "buffer",
                 "the device has a buffer, but nothing fills or empties it",
                 "add rate=\"...\" and task=\"...\"",
-            ));
-        }
-    }
-}
-
-fn flows(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
-    for (flow, node) in system.flows.iter().zip(&places.flows) {
-        if let Err(ways) = system.route(flow.from, flow.to) {
-            let (from, to) = (&system.tasks[flow.from].name, &system.tasks[flow.to].name);
-            let (what, help) = if ways == 0 {
-                (
-                    "no channels lead",
-                    "add the <channel> elements of the chain",
-                )
-            } else {
-                (
-                    "more than one chain of channels leads",
-                    "write one flow for each part that has one chain",
-                )
-            };
-            errors.push(wrong(
-                node,
-                "to",
-                format!("{what} from `{from}` to `{to}`"),
-                help,
             ));
         }
     }
@@ -710,7 +683,7 @@ fn shares(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic>
             errors.push(wrong(
                 node,
                 "slot",
-                format!("a slot of {slot} has nothing left after its overhead of {overhead}"),
+                format!("a slot of {slot} is not longer than its overhead of {overhead}"),
                 format!("write more than {overhead}"),
             ));
         }
@@ -744,7 +717,7 @@ fn tables(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic>
                     element,
                     "start",
                     format!(
-                        "a slot at {} begins before the one before it ends at {free}",
+                        "the slot at {} begins before the previous slot ends at {free}",
                         slot.start
                     ),
                     "write slots in the order of time, without overlaps",
@@ -753,7 +726,10 @@ fn tables(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic>
                 errors.push(wrong(
                     element,
                     "length",
-                    format!("a slot until {end} leaves the table of {}", table.length),
+                    format!(
+                        "the slot ends at {end}, after the end of the table at {}",
+                        table.length
+                    ),
                     "shorten it, or write its rest at the start of the table",
                 ));
             }
@@ -788,7 +764,7 @@ fn tables(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic>
                         table.length, task.period, task.name
                     ),
                     format!(
-                        "it repeats, so it must hold whole periods of every task; see {}",
+                        "a table repeats, so its length must be a multiple of every period; see {}",
                         element.place("period").place()
                     ),
                 ));

@@ -6,6 +6,7 @@
 //! Lists are in file order; items refer to each other by index.
 
 mod check;
+mod flows;
 mod notify;
 mod parallel;
 mod read;

@@ -31,7 +31,7 @@ pub(super) fn check(
             "notify",
             format!("`{}` is released by two channels", reader.name),
             format!(
-                "remove `notify` here or at `{}`: the distance of its jobs is that of one writer",
+                "remove `notify` here or at `{}`: its jobs follow the period of one writer",
                 first.name
             ),
         ));
@@ -41,10 +41,10 @@ pub(super) fn check(
             node,
             "to",
             format!(
-                "`{}` is released each {} at most, and `{}` writes each {}",
+                "`{}` is released at most once in {}, but `{}` writes once in {}",
                 reader.name, reader.period, writer.name, writer.period
             ),
-            "give the reader the writer's period, or a shorter one: messages would wait more and more",
+            "give the reader the writer's period, or a shorter one; otherwise messages pile up",
         ));
     }
 }

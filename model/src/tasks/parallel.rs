@@ -152,7 +152,7 @@ fn task(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagnos
             if in_section { "name" } else { "wait" },
             match in_section {
                 true => format!(
-                    "`{}` is in a parallel section, but does not say how long it waits",
+                    "`{}` is in a parallel section, but has no `wait`",
                     task.name
                 ),
                 false => format!(
@@ -161,7 +161,9 @@ fn task(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagnos
                 ),
             },
             match in_section {
-                true => "write wait=\"...\": after that time a job gives up what has not come",
+                true => {
+                    "write wait=\"...\": after this time, a job gives up missing slices or results"
+                }
                 false => "remove `wait`, or write answers=\"...\" at the channel of its results",
             },
         ));
@@ -174,7 +176,7 @@ fn task(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagnos
                 "`{}` is in a parallel section, but may end after its period",
                 task.name
             ),
-            "write a deadline of at most the period: slices of two periods must not meet",
+            "write a deadline of at most the period: slices of two periods must not overlap",
         ));
     }
     if in_section && system.told_by(index).is_some() {

@@ -52,7 +52,7 @@ fn one(
         errors.push(wrong(
             format!("the peripheral `{name}` belongs to `{other}` already"),
             node.place("peripheral"),
-            "remove one <attach>: a peripheral has one program, whose memory it reaches",
+            "remove one <attach>: a peripheral belongs to one program and reaches only its memory",
         ));
         return None;
     }
@@ -61,7 +61,7 @@ fn one(
         errors.push(wrong(
             format!("the peripheral `{name}` has no blocks for a file"),
             node.place("file"),
-            "remove it: only kind=\"storage\" has a content",
+            "remove it: only kind=\"storage\" has contents",
         ));
         return None;
     }

@@ -70,7 +70,7 @@ pub(super) fn elements(element: &Element, errors: &mut Vec<Diagnostic>) {
     for attribute in &element.attributes {
         if attribute.name == "host" {
             errors.push(wrong(
-                "`host` of a system without a kernel".to_owned(),
+                "a system without a kernel cannot have `host`".to_owned(),
                 &attribute.name_span,
                 "remove it: the loader of the run starts everything",
             ));

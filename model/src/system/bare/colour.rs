@@ -37,7 +37,7 @@ pub(super) fn of(
         (_, Some(_)) if node.gives("at") => (
             "colour",
             "the program has both an address and a colour".to_owned(),
-            "keep one of them: the address says the colour".to_owned(),
+            "keep one of them: the address determines the colour".to_owned(),
         ),
         (_, Some(colour)) if colour <= last => return Some(colour),
         (_, Some(colour)) => (

@@ -33,7 +33,7 @@ pub(super) fn place(
             match taken.iter().find(|one| (one.0, one.1) == (tile.id, hart)) {
                 Some((_, _, other)) => errors.push(wrong(
                     format!(
-                        "hart {hart} of tile {} has the program of `{other}` already",
+                        "hart {hart} of tile {} already runs the program of `{other}`",
                         tile.id
                     ),
                     node.place(if node.gives("harts") { "harts" } else { "name" }),
@@ -238,9 +238,9 @@ fn coupled(
         let with = platform.tiles.iter().filter(|one| !one.tcm.is_empty());
         let with: Vec<String> = with.map(|one| one.id.to_string()).collect();
         let help = match with.is_empty() {
-            true => "remove it: no tile of the platform has some".to_owned(),
+            true => "remove it: no tile of the platform has tightly coupled memories".to_owned(),
             false => format!(
-                "remove it, or name a tile that has some: {}",
+                "remove it, or name a tile that has such memories: {}",
                 with.join(", ")
             ),
         };
@@ -272,7 +272,7 @@ fn inside(
         whole(
             node,
             "a program in tightly coupled memories",
-            "remove it: the program has all of these memories of its tile",
+            "remove it: the program gets all tightly coupled memories of its tile",
             errors,
         );
         let bytes = platform.tile(app.tile).map_or(0, Tile::tcm_bytes);
@@ -383,7 +383,7 @@ fn shared(
         let (place, help) = match (node.gives("at"), node.gives("bank")) {
             (true, _) => (
                 "at",
-                "the memory of another program, or its end, is in the way",
+                "the range meets another program's memory, or the end of the memory",
             ),
             (_, true) => ("bank", "write less memory, or another bank"),
             _ => ("memory", "write less memory, or remove a program"),
@@ -476,7 +476,7 @@ fn within(
             errors.push(wrong(
                 "the program has both an address and a bank",
                 node.place("bank"),
-                "keep one of them: the address says the bank",
+                "keep one of them: the address determines the bank",
             ));
             return None;
         }

@@ -43,7 +43,7 @@ fn wrong(
 pub(crate) fn tiled(root: &Node, errors: &mut Vec<Diagnostic>) {
     if root.gives("host") {
         errors.push(wrong(
-            "`host` in a system of the tiled OS",
+            "a system of the tiled OS cannot have `host`",
             root.place("host"),
             "remove it: the kernel starts everything",
         ));
@@ -250,7 +250,7 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
             errors.push(wrong(
                 format!("an item of {} is not possible", channel.size),
                 node.place("size"),
-                "write size=\"...\", 1B to 8KiB: the port's owner has so many bytes for it",
+                "write size=\"...\", 1B to 8KiB: the port at its owner has no more room",
             ));
         }
         if channel.parallel.is_some() && channel.size.0 % WORD != 0 {
@@ -264,9 +264,7 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
             errors.push(wrong(
                 format!("a queue cannot have {} places", channel.slots),
                 node.place("slots"),
-                format!(
-                    "write slots=\"...\", 1 to {SLOTS}: its record has no more room for the number"
-                ),
+                format!("write slots=\"...\", 1 to {SLOTS}"),
             ));
         }
         let ends = [(channel.from, "from"), (channel.to, "to")];
@@ -279,7 +277,7 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
                     tasks.tasks[*task].name
                 ),
                 node.place(end),
-                "write it in Rust or C: sections in Ada are not built yet",
+                "write it in Rust or C: Ada has no parallel sections",
             ));
         }
     }
@@ -320,7 +318,7 @@ pub(super) fn host(
     if platform.memories.is_empty() {
         refuse(
             format!("the platform {} has no external memory", platform.name),
-            "add a <memory>: images are there before the host loads them",
+            "add a <memory>: the host copies the images from there",
         );
     }
     if system.cores().len() > HOSTED {
@@ -373,9 +371,9 @@ pub(super) fn domains(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic
             };
             errors.push(wrong(
                 format!(
-                    "a task of {} on core {core}, which has one of {}",
-                    name(domain),
-                    name(first)
+                    "core {core} has tasks of {} and of {}",
+                    name(first),
+                    name(domain)
                 ),
                 node.place("domain"),
                 "move one of them to another core: nothing protects the tasks of a core from each other",

@@ -51,7 +51,7 @@ impl Tree<'_, '_> {
             let root = &self.places.managers[0].span;
             let place = largest.map_or(root, |limit| limit.place("kernel-memory"));
             let help = format!(
-                "lower kernel-memory, or leave something out: {} are there",
+                "lower kernel-memory, or leave something out: there is {}",
                 Size(total)
             );
             self.error(what, place, help);

@@ -122,7 +122,9 @@ impl Tree<'_, '_> {
             };
             if is_given {
                 let what = format!("the <limit> of an application cannot have `{attribute}`");
-                let help = format!("write {attribute}=\"...\" at the <app>: it has that alone");
+                let help = format!(
+                    "write {attribute}=\"...\" at the <app>: it does not share this with others"
+                );
                 self.error(what, element.place(attribute), help);
             }
         }
@@ -216,7 +218,7 @@ impl Tree<'_, '_> {
             .peekable();
         let place = element.place("priority");
         if ordered.peek().is_none() {
-            let what = "a priority means nothing on tiles with time slices".to_owned();
+            let what = "a priority has no effect on tiles with time slices".to_owned();
             let help = "write <tilemux tile=\"...\" policy=\"realtime\"/> into the system, or leave it out";
             return self.error(what, place, help);
         }
@@ -299,8 +301,8 @@ impl Tree<'_, '_> {
         let (rate, burst) = (sum.rate + rest, sum.burst + rest * u128::from(CHUNK));
         let others = match sum.without_limit {
             0 => String::new(),
-            1 => ", and one more application uses what is left".to_owned(),
-            more => format!(", and {more} more applications use what is left"),
+            1 => ", and one more application shares the rest".to_owned(),
+            more => format!(", and {more} more applications share the rest"),
         };
         let full = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
         if rate > u128::from(given.0.0) {
@@ -341,7 +343,7 @@ impl Tree<'_, '_> {
         let Some(element) = node.child("cpu") else {
             if all.budget > all.period {
                 let what = format!(
-                    "{below} needs {} of the processor's time, if it may use it at any time in {}",
+                    "{below} needs {} of the processor's time in each {}, because it may use its time at any moment",
                     percent(all.budget.nanoseconds()),
                     all.period
                 );
@@ -371,7 +373,7 @@ impl Tree<'_, '_> {
                 "{below} has {} of the processor's time{}; the limit is {}",
                 percent(taken),
                 if rest {
-                    ", and one activity uses what is left"
+                    ", and one activity uses the rest"
                 } else {
                     ""
                 },
@@ -384,7 +386,7 @@ impl Tree<'_, '_> {
             });
             let why = match uneven {
                 true => {
-                    ": what a part may use at once, or in the last of its periods that begins, counts in each period of the manager"
+                    ": a quota below counts once for each of its periods that can begin within a period of the manager"
                 }
                 false => "",
             };
@@ -471,7 +473,7 @@ impl Tree<'_, '_> {
                 places - most
             );
             let help = format!(
-                "give at most {most} to its applications together, one of them for each itself, or place some on another tile"
+                "give its applications at most {most} places together (one for each application itself), or place some on another tile"
             );
             self.error(what, place, help);
         }
@@ -654,7 +656,7 @@ impl Tree<'_, '_> {
                     "the services of `{}` are restarted different numbers of times, {} and {} times",
                     app.name, first.restarts, service.restarts
                 );
-                let help = "the application is what restarts: write the same `restart` and `restarts` at all of them";
+                let help = "the application restarts as a whole: write the same `restart` and `restarts` at all of its services";
                 self.error(what, element.place("restart"), help);
             }
         }
