@@ -251,6 +251,9 @@ pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
     // The name contains the process, so two processes that write the same folder do not disturb each other's partial files.
     let beside = path.with_extension(format!("part-{}", std::process::id()));
     let put = || {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
         // What a process of this number left there, or a link that others put there.
         if std::fs::symlink_metadata(&beside).is_ok() {
             std::fs::remove_file(&beside)?;
