@@ -5,6 +5,7 @@
 
 use bulkhead_model::Diagnostic as Problem;
 use bulkhead_runner::Error;
+use bulkhead_runner::observed::is_plain;
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
 };
@@ -21,15 +22,14 @@ const MESSAGE_MAX: usize = 2000;
 pub fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
-        let moves = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         if c == '\r' {
             // The end of a line in some files.
             plain.push(' ');
             continue;
         }
-        match moves || c.is_control() && !matches!(c, '\n' | '\t') {
-            true => plain.extend(std::iter::repeat_n('?', c.len_utf8())),
-            false => plain.push(c),
+        match is_plain(c) || matches!(c, '\n' | '\t') {
+            true => plain.push(c),
+            false => plain.extend(std::iter::repeat_n('?', c.len_utf8())),
         }
     }
     plain

@@ -357,13 +357,14 @@ impl fmt::Display for Location {
     }
 }
 
-/// A text of a file, for lines of a report. Any name may be in a file, but none may end a line, move a cursor or change the order of what is
-/// read: such characters become `?`.
+/// Whether a character is one that only shows itself: it ends no line, moves no cursor and changes no order of what is read.
+pub fn is_plain(c: char) -> bool {
+    let moves = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    !(c.is_control() || moves)
+}
+
+/// A text of a file, for lines of a report. Any name may be in a file; characters that are not plain become `?`.
 fn plain(text: &str) -> String {
-    let is_plain = |c: char| {
-        let moves = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        !(c.is_control() || moves)
-    };
     let chars = text.chars();
     chars.map(|c| if is_plain(c) { c } else { '?' }).collect()
 }

@@ -13,6 +13,7 @@
 //! network's latency as lookahead.
 
 mod cables;
+mod consoles;
 mod counters;
 mod ended;
 mod ledger;
@@ -179,7 +180,7 @@ impl Machine {
             .zip(places)
             .filter_map(|(tile, place)| Tile::new(tile, place, config, kinds.clone()))
             .collect();
-        Ok(Self {
+        let mut machine = Self {
             config: config.clone(),
             tiles,
             mesh: Mesh::new(config, across),
@@ -192,7 +193,9 @@ impl Machine {
             across,
             cables: Cables::new(config),
             tcms: TcmMap::new(config),
-        })
+        };
+        machine.divide_consoles();
+        Ok(machine)
     }
 
     /// The configuration.
@@ -484,37 +487,6 @@ impl Machine {
         mask: u64,
     ) -> Result<(), MachineError> {
         self.tile_mut(tile)?.caches_mut().set_way_mask(level, mask);
-        Ok(())
-    }
-
-    /// The output of a tile; empty without a console.
-    ///
-    /// # Errors
-    /// If there is no such tile.
-    pub fn console(&self, tile: TileId) -> Result<&[u8], MachineError> {
-        let uart = match (self.mesh.tile(tile), self.cluster(tile)) {
-            (Some(local), _) => local.uart(),
-            (_, Some(cluster)) => cluster.uart(),
-            _ => self.tile(tile)?.uart(),
-        };
-        Ok(uart.map_or(&[], |u| u.output()))
-    }
-
-    /// Gives a tile's console bytes to read; ignored without a console.
-    ///
-    /// # Errors
-    /// If there is no such tile.
-    pub fn feed_console(&mut self, tile: TileId, bytes: &[u8]) -> Result<(), MachineError> {
-        let uart = match self.mesh.position(tile) {
-            Some(position) => self.mesh.tiles[position].uart_mut(),
-            None if self.cluster(tile).is_some() => {
-                self.cluster_mut(tile).and_then(ClusterTile::uart_mut)
-            }
-            None => self.tile_mut(tile)?.uart_mut(),
-        };
-        if let Some(uart) = uart {
-            uart.feed(bytes);
-        }
         Ok(())
     }
 

@@ -7,9 +7,10 @@ use crate::measure::MarkerEvent;
 use crate::watch::Log;
 use bulkhead_machine::crash::{Crashed, Running};
 use bulkhead_machine::device::network::CardCounters;
+pub use bulkhead_machine::image::is_plain;
 use bulkhead_machine::ledger::Ledger;
 use bulkhead_machine::local_tile::Refusals;
-use bulkhead_machine::machine::{Machine, Outcome};
+use bulkhead_machine::machine::{Machine, MachineError, Outcome};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::observe::Missing;
 use bulkhead_machine::statistics::Statistics;
@@ -30,6 +31,28 @@ pub fn console_text(bytes: &[u8]) -> String {
             }
             _ => text.push(c),
         }
+    }
+    text
+}
+
+/// What a tile printed, as text. If the host did not keep all of it, the last line says so.
+///
+/// # Errors
+/// If there is no such tile.
+pub fn printed(machine: &Machine, tile: u16) -> Result<String, MachineError> {
+    let kept = machine.console(tile)?;
+    let text = console_text(kept);
+    Ok(cut(text, kept.len(), machine.console_lost(tile)?))
+}
+
+fn cut(mut text: String, kept: usize, lost: u64) -> String {
+    if lost > 0 {
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text += &format!(
+            "[the host keeps the first {kept} bytes of this console; {lost} more were printed]\n"
+        );
     }
     text
 }
@@ -140,6 +163,16 @@ pub(crate) fn difference(before: &Counts, now: &Counts) -> Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_console_that_was_cut_says_so() {
+        let said = |lost| cut("hel".to_owned(), 3, lost);
+        assert_eq!(said(0), "hel");
+        assert_eq!(
+            said(2),
+            "hel\n[the host keeps the first 3 bytes of this console; 2 more were printed]\n"
+        );
+    }
 
     #[test]
     fn slices_count_what_is_new() {

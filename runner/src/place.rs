@@ -136,12 +136,27 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
     input::read(path, input::BINARY_LIMIT).map_err(|error| Error::file(path, error))
 }
 
-/// Writes a file, and the folders above it.
+/// Writes a file that somebody named, and the folders above it, like [`replace`]. But what has its name and is no file stays as it is: a device
+/// is not replaced, and nothing is written through a link that others may have put there.
+///
+/// # Errors
+/// If it cannot be written, or its name is that of a link, a folder, a pipe or a device.
 pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Error> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
+    let what = match std::fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() => None,
+        Ok(found) if found.is_symlink() => Some("a link"),
+        Ok(found) if found.is_dir() => Some("a folder"),
+        Ok(_) => Some("a device, a pipe or a socket"),
+        // Writing it says what is wrong, if anything is.
+        Err(_) => None,
+    };
+    match what {
+        None => replace(path, contents),
+        Some(what) => Err(Error::input(
+            format!("{} is {what}, and only files are written", path.display()),
+            "name a file, or a name that nothing has",
+        )),
     }
-    std::fs::write(path, contents).map_err(|error| Error::file(path, error))
 }
 
 /// Writes a file of a folder of results, and the folders above it. It replaces whatever has its name there: several people may use the
@@ -256,6 +271,26 @@ mod tests {
         replace(&out.join("folder"), "x").expect_err("a folder has its name");
         let left = std::fs::read_dir(&out).expect("read").count();
         assert_eq!(left, 4, "nothing is left beside them");
+    }
+
+    /// Before the fix, `boot --trace` and `study` wrote through a link that others had put where they write.
+    #[test]
+    #[cfg(unix)]
+    fn nothing_is_written_through_a_link_or_over_a_device() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        for text in ["keep", "keep"] {
+            write(&at("precious"), text).expect("a new file, and the same again");
+        }
+        std::os::unix::fs::symlink(at("precious"), at("link")).expect("linked");
+        std::os::unix::fs::symlink(at("nowhere"), at("dangling")).expect("linked");
+        let devices = [Path::new("/dev/null").to_path_buf(), folder.path().into()];
+        for name in [at("link"), at("dangling")].into_iter().chain(devices) {
+            let error = write(&name, "lost").expect_err("no file");
+            assert_eq!(error.code(), crate::error::exit::BAD_INPUT, "{error}");
+        }
+        assert_eq!(read(&at("precious")).expect("there"), b"keep");
+        assert!(!at("nowhere").exists());
     }
 
     #[test]

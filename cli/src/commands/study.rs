@@ -278,8 +278,8 @@ impl Answer<'_> {
     fn give(&self, data: &impl serde::Serialize, folder: &Path, json: bool) -> Outcome {
         let text = serde_json::to_string_pretty(data)
             .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
-        place::write(&folder.join(self.name), &text)?;
-        place::write(&folder.join("index.html"), &self.page)?;
+        place::replace(&folder.join(self.name), &text)?;
+        place::replace(&folder.join("index.html"), &self.page)?;
         if json {
             print_json(data)?;
         } else {

@@ -11,10 +11,10 @@ use bulkhead_analysis::mc2::study::Counts;
 use bulkhead_analysis::mc2::task_system::Scenario;
 use bulkhead_model::input;
 use bulkhead_runner::error::Error;
-use bulkhead_runner::place;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// What makes two runs the same study.
@@ -250,8 +250,18 @@ fn write_identity(path: &Path, identity: &Identity) -> Result<(), Error> {
 pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
     // The name contains the process, so two processes that write the same folder do not disturb each other's partial files.
     let beside = path.with_extension(format!("part-{}", std::process::id()));
-    place::write(&beside, text)?;
-    let file = std::fs::File::open(&beside).map_err(|e| Error::file(&beside, e))?;
-    file.sync_data().map_err(|e| Error::file(&beside, e))?;
-    std::fs::rename(&beside, path).map_err(|e| Error::file(path, e))
+    let put = || {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        // What a process of this number left there, or a link that others put there.
+        if std::fs::symlink_metadata(&beside).is_ok() {
+            std::fs::remove_file(&beside)?;
+        }
+        let mut file = std::fs::File::create_new(&beside)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_data()
+    };
+    put().map_err(|error| Error::file(&beside, error))?;
+    std::fs::rename(&beside, path).map_err(|error| Error::file(path, error))
 }

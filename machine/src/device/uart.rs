@@ -20,13 +20,15 @@ const DIVISOR_ACCESS: u8 = 0x80;
 const TRANSMITTER_EMPTY: u8 = 0x60;
 const DATA_READY: u8 = 1;
 
-/// Maximum bytes of output kept, because a program may print forever.
+/// Maximum bytes of a console's output kept, because a program may print forever. On chips with many consoles it is less.
 pub const OUTPUT_MAX: usize = 1 << 24;
 
 /// The console of a tile.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Uart {
     output: Vec<u8>,
+    /// Bytes of it that are kept.
+    room: usize,
     lost: u64,
     input: VecDeque<u8>,
     divisor: [u8; 2],
@@ -37,20 +39,42 @@ pub struct Uart {
     scratch: u8,
 }
 
+impl Default for Uart {
+    fn default() -> Self {
+        Self {
+            output: Vec::new(),
+            room: OUTPUT_MAX,
+            lost: 0,
+            input: VecDeque::new(),
+            divisor: [0; 2],
+            interrupt_enable: 0,
+            fifo: false,
+            line_control: 0,
+            modem_control: 0,
+            scratch: 0,
+        }
+    }
+}
+
 impl Uart {
     /// A console after reset.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Everything that was written, up to [`OUTPUT_MAX`] bytes.
+    /// Keeps this many bytes of output.
+    pub fn keep(&mut self, bytes: usize) {
+        self.room = bytes;
+    }
+
+    /// The beginning of everything that was written, as far as it is kept.
     pub fn output(&self) -> &[u8] {
         &self.output
     }
 
     /// Appends to the output, as if the tile had written it.
     pub fn put(&mut self, byte: u8) {
-        if self.output.len() < OUTPUT_MAX {
+        if self.output.len() < self.room {
             self.output.push(byte);
         } else {
             self.lost += 1;
@@ -104,6 +128,14 @@ impl Uart {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_no_room_is_counted() {
+        let mut uart = Uart::new();
+        uart.keep(3);
+        b"hello".iter().for_each(|byte| uart.write(0, *byte));
+        assert_eq!((uart.output(), uart.lost()), (&b"hel"[..], 2));
+    }
 
     #[test]
     fn prints_and_reads() {

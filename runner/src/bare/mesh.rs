@@ -5,7 +5,7 @@
 
 use super::{Booted, Options, crashed, program, run};
 use crate::error::Error;
-use crate::observed::console_text;
+use crate::observed::printed;
 use crate::progress::Progress;
 use bulkhead_abi::memory_map::{MEMORY_BASE, TILE_WINDOWS};
 use bulkhead_machine::config::PlatformConfig;
@@ -116,7 +116,7 @@ pub(super) fn consoles(
 ) -> Result<String, bulkhead_machine::machine::MachineError> {
     let mut all = Vec::new();
     for &tile in tiles {
-        let text = console_text(machine.console(tile)?);
+        let text = printed(machine, tile)?;
         if !text.is_empty() {
             all.push((tile, text));
         }

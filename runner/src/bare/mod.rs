@@ -18,7 +18,7 @@ use crate::convert::convert;
 use crate::counters;
 use crate::crash;
 use crate::error::{Error, exit};
-use crate::observed::console_text;
+use crate::observed::printed;
 use crate::place;
 use crate::progress::{Progress, Stage};
 use crate::trap;
@@ -158,7 +158,7 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
             .map_err(|error| failed(&error))?;
     }
     let ran = run(&mut machine, &config, options, progress)?;
-    let console = console_text(machine.console(tile).map_err(|error| failed(&error))?);
+    let console = printed(&machine, tile).map_err(|error| failed(&error))?;
     let crash = crashed(&machine, ran.outcome, &bytes);
     ran.booted(tile, options.max_cycles, console, crash)
 }

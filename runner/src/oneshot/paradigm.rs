@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::image::BootImage;
 use crate::measure::MarkerEvent;
 use crate::names::{Names, Naming};
-use crate::observed::console_text;
+use crate::observed::{console_text, printed};
 use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
 use crate::programs::{Library, Program};
 use bulkhead_abi::memory_map::MEMORY_BASE;
@@ -71,9 +71,8 @@ impl Paradigm for OneShot {
         machine: &Machine,
     ) -> Result<String, Error> {
         if let Some(host) = described(system)?.host {
-            let console = machine.console(host);
-            let console = console.map_err(|error| Error::Machine(error.to_string()))?;
-            return Ok(console_text(console));
+            let console = printed(machine, host);
+            return console.map_err(|error| Error::Machine(error.to_string()));
         }
         let mut text = String::new();
         for &(core, address) in &image.rings {

@@ -21,6 +21,9 @@ bulkhead_lib::main!(main);
 const PIECE: u16 = SEL_FREE + 7;
 const MADE: u16 = SEL_FREE + 8;
 const CHILDREN: u16 = 8;
+/// The most slots that the kernel has for the notifications of one tile on a chip of eight: 32, divided among seven.
+const SLOTS: u16 = 5;
+const _: () = assert!(CHILDREN > SLOTS, "no end would find the slots full");
 
 /// Waits until the moment that the stack pointer says, in nanoseconds, and exits. The page is where an environment lies, and TileMux
 /// writes into that: the code begins behind it.

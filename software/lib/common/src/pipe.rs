@@ -100,6 +100,29 @@ mod tests {
             }
         }
 
+        /// A reader that answers whenever it likes, read or not: the writer stays inside the region, and of as many pieces as it has credits and
+        /// one more, no two overlap. So such a reader loses bytes of this stream and nothing else.
+        #[test]
+        fn whatever_the_reader_answers_the_writer_stays_inside(
+            lengths in prop::collection::vec(any::<u64>(), 1..60), region in 0u64..2000, credits in prop_oneof![0u64..8, any::<u64>()], page in 1u64..40,
+        ) {
+            let Some(mut pieces) = Pieces::new(region, credits, page) else {
+                prop_assert!(u128::from(region / page) < u128::from(credits) + 1);
+                return Ok(());
+            };
+            let mut last: VecDeque<Place> = VecDeque::new();
+            for length in lengths {
+                let place = pieces.take(1 + length % pieces.size());
+                prop_assert!(place.is_within(region), "{:?} of {}", place, region);
+                let apart = |other: &Place| place.offset + place.length <= other.offset || other.offset + other.length <= place.offset;
+                prop_assert!(last.iter().all(apart), "{:?} and {:?}", place, last);
+                last.push_back(place);
+                if last.len() as u64 > credits {
+                    last.pop_front();
+                }
+            }
+        }
+
         #[test]
         fn any_place_is_within_or_not(offset in prop_oneof![0u64..100, any::<u64>()], length in prop_oneof![0u64..100, any::<u64>()], region in 0u64..150) {
             let whole = u128::from(offset) + u128::from(length);

@@ -211,6 +211,7 @@ pub fn turn<'a>(all: impl Iterator<Item = (u8, u32, &'a Progress)>) -> Option<us
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     /// The number of pieces of each part.
     type Way = [usize; PARTS];
@@ -277,6 +278,51 @@ mod tests {
             for expected in all {
                 prop_assert_eq!(place, expected);
                 place = place.after(pieces(&way));
+            }
+        }
+
+        /// News of gates in any order, beside two sets: nothing that an application lost is forgotten while it lives, what it lost comes before what it
+        /// gets, and both before its start; nobody works for an application that is not there.
+        #[test]
+        fn news_of_gates_are_kept_until_they_are_handled(
+            steps in prop::collection::vec((0u8..6, 0usize..32), 0..120),
+        ) {
+            let mut progress = Progress::new(Phase::Comes(Place::BEGIN));
+            let [mut lost, mut served] = [(); 2].map(|()| BTreeSet::new());
+            for (step, gate) in steps {
+                match step {
+                    0 => progress.reconnect(gate),
+                    1 => progress.serve(gate),
+                    2 => progress.wake(),
+                    3 => if let Some(work) = progress.next() {
+                        progress.done(work);
+                        match work {
+                            Work::Connect(gate) => prop_assert!(lost.remove(&gate)),
+                            Work::Give(gate) => prop_assert!(lost.is_empty() && served.remove(&gate)),
+                            Work::Piece(_) => prop_assert!(lost.is_empty() && served.is_empty()),
+                        }
+                    },
+                    // It runs, or ends: what a later activity needs comes with its start.
+                    4 => progress.phase = Phase::Runs,
+                    _ => {
+                        progress = Progress::new(if gate < 16 { Phase::Paused } else { Phase::Over });
+                        lost.clear();
+                        served.clear();
+                    }
+                }
+                if progress.is_there() {
+                    match step {
+                        0 => { lost.insert(gate); }
+                        1 => { served.insert(gate); }
+                        _ => {}
+                    }
+                }
+                let next = progress.next();
+                match (lost.first(), served.first()) {
+                    (Some(&gate), _) => prop_assert_eq!(next, Some(Work::Connect(gate))),
+                    (None, Some(&gate)) => prop_assert_eq!(next, Some(Work::Give(gate))),
+                    (None, None) => prop_assert!(!matches!(next, Some(Work::Connect(_) | Work::Give(_)))),
+                }
             }
         }
 
