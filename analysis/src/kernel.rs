@@ -123,7 +123,7 @@ pub fn turn(system: &System, app: usize) -> Result<Turn, String> {
         ));
     }
     if others.iter().any(|(_, other)| other.limit.is_some()) {
-        return Err("a load of a neighbour may wait in that one's token bucket".to_owned());
+        return Err("a neighbour's load may wait for that neighbour's token bucket".to_owned());
     }
     let mux = system.tilemux.iter().find(|mux| mux.tile == own.tile);
     let mux = mux.filter(|mux| mux.policy == TilePolicy::Throughput);

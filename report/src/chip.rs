@@ -319,8 +319,8 @@ pub fn section(result: &RunResult, palette: &Palette, book: &Book) -> Markup {
     let least = format!("min-width: {:.0}px", all.size.0 * 0.72);
     html! {
         h2 { "The chip and its traffic" }
-        p.soft { "Each line is a link in one direction, drawn on the right-hand side as seen in that direction. Its width shows how many bytes it carried, its colours "
-            "which applications sent them or asked for them. The scale is the same for all variants. Point at a link for its numbers"
+        p.soft { "Each line is one direction of a link, drawn to the right of that direction. Its width shows the bytes that it carried; its colours show "
+            "the applications that sent or requested them. The scale is the same for all variants. Point at a link for its numbers"
             @if let Some(busiest) = busiest(result) { "; the widest is " (busiest) } ". "
             (book.more(CHIP)) }
         @for (index, variant) in result.variants.iter().enumerate() {

@@ -57,7 +57,7 @@ pub fn section(result: &RunResult) -> Markup {
     html! {
         @if !rows.is_empty() {
             h2 { "Clocks" }
-            p.soft { (TITLE) "; the bound at the end contains what both clocks drift apart until then." }
+            p.soft { (TITLE) "; the bound at the end includes the drift of both clocks." }
             div.scroll { table {
                 tr { @for heading in HEADINGS { th { (heading) } } }
                 @for row in &rows { tr { @for cell in row { td { (cell) } } } }

@@ -398,7 +398,7 @@ pub fn judged(plan: &Plan, found: &[Repair]) -> String {
     }
     let text = repairs(found);
     out.push_str(if text.is_empty() {
-        "\nNo single change within reason repairs it.\n"
+        "\nNo single change within the search limits repairs it.\n"
     } else {
         "\nSingle changes that repair it, smallest first:\n"
     });
@@ -445,7 +445,7 @@ pub fn run(run: &Run) -> String {
 pub fn system_repairs(repairs: &[SystemRepair]) -> String {
     const SHOWN: usize = 8;
     if repairs.is_empty() {
-        return "\nNo single change within reason repairs it.\n".to_owned();
+        return "\nNo single change within the search limits repairs it.\n".to_owned();
     }
     let mut out = String::from("\nSingle changes that repair it, smallest first:\n");
     for repair in repairs.iter().take(SHOWN) {
@@ -498,7 +498,7 @@ pub fn system(plan: &SystemPlan) -> String {
 fn quotas(run: &Run) -> String {
     let mut table = plain(&[
         "application",
-        "its quota is done within",
+        "its quota is delivered within",
         "deadline",
         "verdict",
     ]);

@@ -321,7 +321,7 @@ fn because(plan: Option<&Plan>, constraint: &Constraint) -> String {
     });
     match overload {
         Some(c) => format!(
-            "{} is asked for {} of {}",
+            "{} has a load of {} of {}",
             c.subject,
             c.bound
                 .map_or("more".to_owned(), |bound| value(bound, c.unit)),
@@ -497,7 +497,7 @@ fn schedules(
             Ok(schedule) => html! {
                 h3 { (title(group)) }
                 (picture(gantt(plan, schedule, palette, group.processor.is_none())?))
-                @if schedule.cut { p.soft { "Cut: the first busy period, or a first deadline, ends after the picture, or there is no end of it." } }
+                @if schedule.cut { p.soft { "Cut off: the first busy period or a first deadline ends after the picture, or the busy period never ends." } }
                 @for note in &schedule.notes { p.soft { (note) } }
             },
             Err(why) => html! { h3 { (title(group)) } p { "There is no picture: " (why) "." } },

@@ -80,7 +80,7 @@ fn the_page_of_a_failing_system_reads_well() {
         "logger",
         "29.00 ms of 33.00 ms",
         "57.00 ms seen of 50.00 ms",
-        "no bound: processor 1 is asked for 102 % of 100 %",
+        "no bound: processor 1 has a load of 102 % of 100 %",
         "time from arrival in ms",
     ] {
         assert!(

@@ -442,7 +442,7 @@ pub struct Check {
     pub value: u64,
 }
 
-/// Incidents that are shown of activities that one activity made; they have its path before their names.
+/// Incidents that are shown of activities that one activity created; they have its path before their names.
 const MADE_SHOWN: usize = 3;
 /// And of all such activities in a variant.
 const MADE_LINES: usize = 30;
@@ -513,12 +513,12 @@ impl RunResult {
             let mut most = made.into_iter();
             let name = &variant.name;
             let said = match most.find(|(_, count)| *count == MADE_SHOWN + hidden) {
-                Some((creator, _)) => format!("activities that {creator} made"),
-                None => "activities that programs made".to_owned(),
+                Some((creator, _)) => format!("activities that {creator} created"),
+                None => "activities that programs created".to_owned(),
             };
             if hidden > 0 {
                 all.push(format!(
-                    "{name}: {hidden} more of {said}; result.json has all"
+                    "{name}: {hidden} more incidents of {said}; all are in result.json"
                 ));
             }
         }
@@ -605,12 +605,14 @@ mod tests {
             happened[4],
             format!("{name}: tile 7, controller: stopped: panic")
         );
-        let last = "4997 more of activities that root/hog made; result.json has all";
+        let last =
+            "4997 more incidents of activities that root/hog created; all are in result.json";
         assert_eq!(happened.last(), Some(&format!("{name}: {last}")));
         result.variants[0].incidents.extend(all_made);
         let happened = result.happened();
         assert_eq!(happened.len(), MADE_LINES + 5 + 1);
-        let last = "5571 more of activities that programs made; result.json has all";
+        let last =
+            "5571 more incidents of activities that programs created; all are in result.json";
         assert_eq!(happened.last(), Some(&format!("{name}: {last}")));
     }
 }

@@ -279,8 +279,8 @@ impl Verdict {
         // An expected failure has been judged.
         if self.outcome() == Outcome::NothingJudged && counts.expected == 0 {
             let title = match counts.not_judged {
-                0 => "Nothing was judged: nothing is promised.".to_owned(),
-                n => format!("Nothing was judged, of {}:", counted(n, "promise")),
+                0 => "Nothing was judged: there are no promises.".to_owned(),
+                n => format!("None of {} was judged:", counted(n, "promise")),
             };
             parts.push(part("bad", title, self.unjudged()));
         } else if counts.not_judged > 0 {
@@ -436,7 +436,7 @@ mod tests {
     fn nothing_judged_says_so() {
         assert_eq!(
             Verdict::default().head(&[]),
-            "Nothing was judged: nothing is promised.\n"
+            "Nothing was judged: there are no promises.\n"
         );
         let why = Verdict::of(vec![Promise::not_judged(
             "",

@@ -258,7 +258,7 @@ fn finish(mut command: Command, folder: &Path, source: &Path) -> Result<(), Erro
     // This is how the compiler says that it needs a second pointer to the frame.
     if said.contains("s0 cannot be used in") {
         said.push_str(
-            "help: a task that waits has a local variable whose length is known only at run time; declare it in a procedure of its own, or in the package",
+            "help: a task that waits has a local variable whose length is known only at run time; move it into a separate procedure, or into the package",
         );
     }
     Err(Error::Build {

@@ -104,7 +104,7 @@ pub fn explain(program: &Program, incident: &mut Incident, seen: &Observed) {
     // A large frame can skip the page below the stack, at which its manager recognises an overflow.
     let is_beyond = read(kept.registers[SP]).is_none();
     if crash.is_near_stack() && is_beyond && !incident.what.contains("stack overflow") {
-        incident.what += ": stack overflow; `stack` of the application gives it more";
+        incident.what += ": stack overflow; give the application a larger `stack`";
     }
     incident.crash = Some(crash);
 }
@@ -171,7 +171,7 @@ fn places(resolver: &Resolver, pc: u64) -> Vec<String> {
         .map(|place| format!("{} (inlined)", named(place)));
     let own = match outer.function {
         Some(_) => outer.to_string(),
-        None => format!("{pc:#x}, which is no code of the program"),
+        None => format!("{pc:#x}, which is not in the program's code"),
     };
     inlined.chain([own]).collect()
 }

@@ -79,7 +79,7 @@ pub(crate) fn trapped(
         at: Some(at),
         tile,
         application: who,
-        what: format!("a trap that nobody handles: {what}"),
+        what: format!("an unhandled trap: {what}"),
     })
 }
 
@@ -112,6 +112,6 @@ pub fn unexplained(system: &System, end: &End, incidents: &[Incident]) -> Option
         at: None,
         tile: system.kernel_tile,
         application: "kernel".to_owned(),
-        what: format!("ended the system with code {code} without saying why"),
+        what: format!("ended the system with code {code} and gave no reason"),
     })
 }

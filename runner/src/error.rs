@@ -83,7 +83,7 @@ impl Error {
                 }
                 K::StorageFull | K::QuotaExceeded => Some("make room, or name another place"),
                 K::NotADirectory | K::AlreadyExists => {
-                    Some("a file has the name of a folder that is needed: name another place")
+                    Some("a file has the name of a folder that must be created; name another place")
                 }
                 K::IsADirectory => Some("name a file: this is a folder"),
                 _ => None,
@@ -100,7 +100,7 @@ impl Error {
                 "the path of bulkhead-lib in Cargo.toml is that of software/lib in the checkout; `bulkhead new` writes it",
             ),
             Self::Build { output, .. } if output.contains("undefined reference to") => Some(
-                "there is no C library on the chip: bulkhead.h declares all that a program can call, such as bh_print",
+                "there is no C library on the chip; bulkhead.h declares the functions that a program can call, such as bh_print",
             ),
             _ => None,
         }

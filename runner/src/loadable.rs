@@ -47,7 +47,7 @@ fn refusal(elf: &[u8]) -> Option<(String, &'static str)> {
         .any(|one| cannot_be_mapped(one.rights))
     {
         return refuse(
-            "a segment has no rights, or may be written and not read",
+            "a segment has no rights, or is writable but not readable",
             LINK,
         );
     }
@@ -63,7 +63,7 @@ fn refusal(elf: &[u8]) -> Option<(String, &'static str)> {
 
 fn of_image(error: ImageError) -> (String, &'static str) {
     let (why, remedy) = match error {
-        ImageError::NotElf => ("it is no ELF file of 64 bits, or a damaged one", LINK),
+        ImageError::NotElf => ("it is not a 64-bit ELF file, or it is damaged", LINK),
         ImageError::NotExecutable => ("it is not linked to fixed addresses", LINK),
         ImageError::TooComplex => {
             return (
@@ -136,12 +136,12 @@ pub(crate) mod tests {
             (
                 BASE,
                 vec![code, (0, BASE + 0x1000, 8)],
-                "x: a segment has no rights, or may be written and not read",
+                "x: a segment has no rights, or is writable but not readable",
             ),
             (
                 BASE,
                 vec![code, (2, BASE + 0x1000, 8)],
-                "x: a segment has no rights, or may be written and not read",
+                "x: a segment has no rights, or is writable but not readable",
             ),
             (
                 BASE,

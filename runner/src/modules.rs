@@ -102,8 +102,11 @@ pub fn image(folder: &Path, size: u64) -> Result<Vec<u8>, Error> {
     while let Some((path, inside, depth)) = open.pop() {
         if depth > DEPTH {
             return Err(Error::input(
-                format!("{} lies more than {DEPTH} folders deep", path.display()),
-                "a link that leads upwards makes an endless folder",
+                format!(
+                    "{} is nested more than {DEPTH} folders deep",
+                    path.display()
+                ),
+                "use fewer levels; perhaps a link leads to a folder above it",
             ));
         }
         let entries = input::entries(&path).map_err(|error| Error::file(&path, error))?;

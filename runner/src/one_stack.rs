@@ -390,7 +390,7 @@ impl Procedure {
             };
             if let Some(wrong) = outside {
                 let line = self.instructions[first].place.1;
-                all.push(refuse(at, format!("{wrong} in a procedure that waits (line {line}): do this in a procedure of its own, or in the package")));
+                all.push(refuse(at, format!("{wrong} in a procedure that waits (line {line}): move it into a separate procedure, or into the package")));
             }
         }
         let depths = match self.depths() {
@@ -430,7 +430,7 @@ impl Procedure {
             } else {
                 refuse(
                     reader,
-                    format!("this needs a local value from before the task waited in line {line}, and it is gone"),
+                    format!("this needs a local value from before the task waited in line {line}; the value is lost"),
                 )
             });
         }

@@ -37,7 +37,7 @@ fn a_register_a_slot_and_a_return_are_refused() {
         assert_eq!(
             procedure(&case),
             [
-                "t.adb:2: error: this needs a local value from before the task waited in line 3, and it is gone"
+                "t.adb:2: error: this needs a local value from before the task waited in line 3; the value is lost"
             ],
             "{case}"
         );
@@ -127,7 +127,7 @@ fn a_body_that_calls_an_entry_with_parameters_keeps_its_frame() {
     assert_eq!(
         said(&register),
         [
-            "t.adb:3: error: this needs a local value from before the task waited in line 3, and it is gone"
+            "t.adb:3: error: this needs a local value from before the task waited in line 3; the value is lost"
         ]
     );
     let procedure = kept.replace("t__aTKB", "t__p");

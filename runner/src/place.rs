@@ -47,7 +47,7 @@ pub fn root() -> Result<PathBuf, Error> {
         .map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.to_owned()))
         .ok_or_else(|| {
             Error::input(
-                "the sources of the chip's software are not found: this copy of Bulkhead was built from a folder that is gone",
+                "the sources of the chip's software are not found: the folder from which this copy of Bulkhead was built no longer exists",
                 "run the launcher of a checkout (./bulkhead), or set BULKHEAD_ROOT to its folder",
             )
         })
@@ -198,7 +198,10 @@ pub fn writable(folder: &Path) -> Result<(), Error> {
     let made = std::fs::File::create_new(&probe).and_then(|_| std::fs::remove_file(&probe));
     made.map_err(|error| {
         Error::input(
-            format!("the folder {} takes no new files: {error}", there.display()),
+            format!(
+                "cannot create files in the folder {}: {error}",
+                there.display()
+            ),
             "name another one with --out",
         )
     })

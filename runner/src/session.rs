@@ -87,7 +87,7 @@ impl Window {
             return Err(Error::input(
                 format!("the traces would be empty: they begin at {from} and end at {until}"),
                 format!(
-                    "the run lasts {end}; let --trace-from be earlier than --trace-until and than that"
+                    "the run lasts {end}; --trace-from must be before --trace-until and before the end"
                 ),
             ));
         }

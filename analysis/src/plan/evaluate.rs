@@ -97,7 +97,7 @@ fn ended(system: &TaskSystem, index: usize, above: Option<usize>) -> Option<Stri
     match (system.policy, above) {
         (Policy::ThreePhase, _) | (Policy::GlobalFixedPriority, None) => Some(at_period()),
         (Policy::GlobalFixedPriority, Some(above)) => Some(format!(
-            "it rests on a bound of `{}`, which has none",
+            "it depends on `{}`, which has no bound",
             name(above)
         )),
         _ => None,
@@ -568,7 +568,7 @@ fn by_how_much<'a>(nearest: &Nearest, named: impl Fn(usize) -> &'a str) -> Const
     );
     let of = nearest.task.map(named);
     let of = of.map_or(String::new(), |name| {
-        format!(", of which `{name}` fails it most")
+        format!(", which `{name}` fails by most")
     });
     constraint.note = Some(format!(
         "the nearest of three tests, none of which accepts{of}"
@@ -622,13 +622,15 @@ fn unbounded(system: &TaskSystem) -> Option<String> {
     let over = all.iter().find(|c| !c.holds);
     Some(match over {
         Some(over) => format!(
-            "no bound exists: {} are asked for {} % of the {} % that there are",
+            "no bound exists: the load of {} is {} % of {} %",
             over.subject,
             percent(over.bound?),
             percent(over.limit?)
         ),
-        None => "this test finds no bound: the largest shares of the tasks leave nothing of what the processors give"
-            .to_owned(),
+        None => {
+            "this test finds no bound: the tasks with the largest utilisations leave no capacity"
+                .to_owned()
+        }
     })
 }
 

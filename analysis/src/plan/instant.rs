@@ -366,7 +366,7 @@ fn notes(
         Policy::NonPreemptive | Policy::OneShot | Policy::Threshold
     ) {
         all.push(
-            "A less important job that has just begun may hold up the first jobs; bounds count it, the picture does not have it.",
+            "A less important job that has just begun may delay the first jobs; the bounds include this, the picture does not.",
         );
     }
     if any(|task| !task.sections.is_empty() || task.blocking.0 > 0) {

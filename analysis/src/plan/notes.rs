@@ -36,7 +36,7 @@ fn levels(system: &TaskSystem) -> Vec<String> {
     let rest = of(|level| level > 'C');
     if !rest.is_empty() {
         all.push(format!(
-            "nothing is promised of {}, and no verdict counts them: levels D and E get what the others leave",
+            "there are no promises for {}, and no verdict counts them: levels D and E get the remaining time",
             few(&rest)
         ));
     }
@@ -87,7 +87,7 @@ fn accesses(system: &TaskSystem) -> Option<String> {
     let names: Vec<&str> = beyond.map(|(_, task)| task.name.as_str()).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "a cost contains the memory accesses: those of {} take longer than the cost, at `access` each; one of the three numbers is wrong",
+            "the memory accesses of {} take longer than its cost, which should contain them: `cost`, `accesses` or `access` is wrong",
             names.join(", ")
         )
     })

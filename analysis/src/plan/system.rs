@@ -116,7 +116,7 @@ pub fn judge(system: &System) -> Result<Verdict, PlanError> {
             "its <task> has no cost, from which `check` would bound it".to_owned()
         } else if comes_last(system, app) {
             format!(
-                "it has no <cpu>: on tile {}, whose policy is realtime, it comes last and gets what others leave",
+                "it has no <cpu>: tile {} has the policy realtime, so it runs last, in the remaining time",
                 app.tile
             )
         } else {
@@ -378,7 +378,7 @@ fn flows(system: &System, verdict: &mut Verdict) -> Result<(), PlanError> {
                 format!("{} us", bound.div_ceil(1000))
             });
             let because = format!(
-                "nothing is promised ({most} at worst) while there is no <limit> for {}",
+                "not judged ({most} at worst), because there is no <limit> for {}",
                 unlimited.join(", ")
             );
             verdict.leave(what, because);

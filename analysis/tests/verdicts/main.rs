@@ -238,9 +238,7 @@ fn what_is_missing_is_said() {
         .unwrap();
     assert_eq!(
         late.note.as_deref(),
-        Some(
-            "no bound exists: all processors, level C are asked for 169 % of the 100 % that there are"
-        )
+        Some("no bound exists: the load of all processors, level C is 169 % of 100 %")
     );
     let plan = judged(
         "<processors count=\"2\" policy=\"three-phase\"/><tdma overhead=\"1us\"/>\
@@ -389,7 +387,7 @@ fn a_test_that_ends_says_where() {
             "more than its period of {period}ms, at which the test ends"
         ))
     };
-    let rests = Some("it rests on a bound of `c`, which has none".to_owned());
+    let rests = Some("it depends on `c`, which has no bound".to_owned());
     let found = notes(&(policy.to_owned() + &all.concat()));
     assert_eq!(found, [None, None, ends(20), rests]);
     let phases = "<processors count=\"1\" policy=\"three-phase\"/><tdma overhead=\"0ns\"/><share core=\"0\" slot=\"100us\"/>";

@@ -45,7 +45,7 @@ fn a_table_holds_for_jobs_that_need_not_come_with_it() {
     let logger = "<task name=\"logger\" period=\"1s\" cost=\"1s\" criticality=\"D\"/>";
     let said = notes("arrivals=\"periodic\"", logger);
     assert!(
-        said[0].starts_with("nothing is promised of logger"),
+        said[0].starts_with("there are no promises for logger"),
         "{said:?}"
     );
 }

@@ -411,7 +411,7 @@ impl Checking<'_> {
                 let mut own = self.system.flows.iter();
                 if !own.any(|flow| (flow.from, flow.to) == (at, at)) {
                     reasons.push(format!(
-                        "nothing bounds what {} waits for: it has no flow from itself to itself",
+                        "nothing bounds the waits of {}: it has no flow from itself to itself",
                         app.name
                     ));
                 }
@@ -443,7 +443,7 @@ impl Checking<'_> {
         // Without a mark there is nothing to compare.
         let gone = match (quiet.markers.is_empty(), stopped.first()) {
             (true, _) => {
-                Some("its programs make no marks, so that nothing shows what they do".to_owned())
+                Some("its programs emit no markers, so nothing shows their behaviour".to_owned())
             }
             (false, stopped) => stopped.cloned(),
         };
@@ -460,7 +460,7 @@ impl Checking<'_> {
         let waits_alone = quiet.variant.interference.iter();
         let waits_alone = waits_alone.filter(|one| self.is_own(&one.victim));
         let notes = [
-            "The rivals keep to their own memory and write no lockdown register. Nothing keeps a program without a kernel from doing otherwise.",
+            "The rivals keep to their own memory and write no lockdown register. Nothing prevents a program without a kernel from doing these things.",
             "The first sample of a flow is the start of its program, and is not compared with the bound if there are others.",
         ];
         DomainResult {

@@ -338,7 +338,7 @@ impl Facts {
             let some = self.measured.get(name).is_some_and(|count| *count > 0);
             if some && now.last > longest.saturating_mul(2) {
                 let words = format!(
-                    "none ended in the last {} ticks; before, and without an attack, one came after {longest} at most",
+                    "none ended in the last {} ticks; otherwise the longest gap was {longest} ticks",
                     now.last
                 );
                 all.push((format!("{name} until the end"), now.last, words));
@@ -347,7 +347,7 @@ impl Facts {
         // It runs to the end alone and reports no error, so the attack made it end.
         let early = self.ended.difference(&alone.ended);
         for name in early {
-            let words = "ended, and runs on without an attack".to_owned();
+            let words = "ended, but continues without an attack".to_owned();
             all.push((format!("application {name}"), 1, words));
         }
         all

@@ -605,7 +605,7 @@ fn said(core: u16, alone: &Facts, facts: &Facts) -> Option<String> {
     let new = now.find(|line| !before.contains(line) && !line.starts_with("stopped: "))?;
     let new: String = new.chars().take(80).collect();
     Some(format!(
-        "core {core} says what it does not say alone: {new}"
+        "core {core} printed something that it does not print alone: {new}"
     ))
 }
 

@@ -69,7 +69,7 @@ impl Chip<'_> {
                 id: "dma".to_owned(),
                 title: "Transfers of a DMA engine".to_owned(),
                 about: format!(
-                    "A channel of engine {} copies from memory {} to each other memory: from the store that starts it to the load that sees its end, mean of so many that a megabyte moves. Tile {} programs it.",
+                    "A channel of engine {} copies from memory {} to each other memory: from the store that starts it to the load that sees its end, mean of enough transfers to move a megabyte. Tile {} programs it.",
                     engine.id, source.id, tile.id
                 ),
                 x: "transfer in KiB".to_owned(),

@@ -94,8 +94,8 @@ fn section(clock: Clock, domain: &DomainResult, book: &Book) -> Markup {
             @if let Some(first) = &domain.difference { p { "First difference: " (difference(clock, first)) "." } }
             @if !domain.account.is_empty() {
                 p { "The ledger's account of " @match accounted(domain) { Some(other) => { "the worst attack that it waited for, " (other) }, None => { "this attack" } }
-                    ". Without one, the domain waited "
-                    (both(clock, domain.waits_alone)) " for itself and the refresh. " (book.more(LEDGER)) }
+                    ". Without an attack, the domain waited "
+                    (both(clock, domain.waits_alone)) " for itself and for refreshes. " (book.more(LEDGER)) }
                 div.scroll { table {
                     tr { th { "victim" } th.text { "waited for" } th.text { "at" } th { "cycles" } }
                     @for entry in &domain.account {

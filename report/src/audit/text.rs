@@ -174,9 +174,7 @@ fn one(out: &mut String, clock: Clock, domain: &DomainResult) {
     };
     let owed = match (domain.ruling.judgement(), domain.owed) {
         (Judgement::Failed, _) => " - FAILED",
-        (Judgement::Held, false) => {
-            " (a more critical domain exists; owed only that nothing breaks)"
-        }
+        (Judgement::Held, false) => " (a more critical domain exists, so only isolation is owed)",
         (Judgement::Held, true) | (Judgement::NotJudged, _) => "",
     };
     line(format!(
@@ -259,7 +257,7 @@ fn one(out: &mut String, clock: Clock, domain: &DomainResult) {
     }
     if domain.reasons.len() > SHOWN {
         line(format!(
-            "  and {} reasons more in audit.html",
+            "  and {} more reasons in audit.html",
             domain.reasons.len() - SHOWN
         ));
     }

@@ -47,7 +47,7 @@ fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
     let name = |app: usize| &*system.apps[app].name;
     if flow.from != flow.to {
         return Err(format!(
-            "`{}` and `{}` work on it, and what they do to each other's lines is not bounded; a flow from a program to itself would be judged",
+            "`{}` and `{}` work on it, and nothing bounds their effect on each other's lines; a flow from a program to itself would be judged",
             name(flow.from),
             name(flow.to)
         ));
@@ -70,7 +70,7 @@ fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
     }
     let [hart] = placed.harts[..] else {
         return Err(format!(
-            "`{}` runs on {} harts, and what they do to each other's lines is not bounded; on one hart it would be judged",
+            "`{}` runs on {} harts, and nothing bounds their effect on each other's lines; on one hart it would be judged",
             own.name,
             placed.harts.len()
         ));
@@ -493,7 +493,7 @@ fn bound(
         let mut why = missing.iter();
         let why = why.find(|(name, system, _)| *name == flow.name && same(system, &wanted));
         why.map_or_else(
-            || "its program was not measured alone: this run made no runs besides".to_owned(),
+            || "its program was not measured alone: this run made no additional runs".to_owned(),
             |(.., why)| why.clone(),
         )
     })?;

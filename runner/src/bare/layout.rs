@@ -219,10 +219,10 @@ fn add(
             match system.platform.kind {
                 PlatformKind::Mesh => "take a smaller program: it has the local memory of its tile",
                 _ if is_coloured => {
-                    "take a smaller program: behind an address translator, memory of one colour is contiguous up to the lowest bit that is dropped, and a program without page tables lies there"
+                    "take a smaller program: behind an address translator, memory of one colour is contiguous only up to the lowest dropped bit, and a program without page tables must fit there"
                 }
                 _ if inside => {
-                    "take a smaller program, or write tcm=\"stack\": it has the memories of its tile"
+                    "take a smaller program, or write tcm=\"stack\": it must fit into the tightly coupled memories of its tile"
                 }
                 PlatformKind::Tiled | PlatformKind::Bare => "write a larger memory=\"...\"",
             },

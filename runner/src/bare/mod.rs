@@ -281,7 +281,7 @@ fn ending(outcome: Outcome, max_cycles: Option<u64>) -> (String, Option<u32>, u8
             exit::PROGRAM_FAILED,
         ),
         Outcome::Unhandled { trap, .. } => (
-            format!("no handler for this trap: {}", trap::describe(&trap)),
+            format!("unhandled trap: {}", trap::describe(&trap)),
             None,
             exit::PROGRAM_FAILED,
         ),

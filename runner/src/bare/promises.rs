@@ -168,7 +168,7 @@ impl Judge<'_> {
                     Some(why) => promise.unless_held(&why),
                     None if settled == 0 => promise.unless_held(BEFORE_THE_DEADLINE),
                     None if task.worst.is_none() => promise.unless_held(
-                        "none of its jobs was completed: its program must mark where each one ends",
+                        "none of its jobs was completed: its program must mark the end of each job",
                     ),
                     None => promise,
                 }

@@ -41,7 +41,7 @@ pub(super) fn replaced(
         let more = alone.len().max(here.len()) - both;
         if ended && kept && more > open {
             return Err(format!(
-                "alone {} lines were {done} memory, and here {}",
+                "{} lines were {done} memory alone, but {} here",
                 alone.len(),
                 here.len()
             ));

@@ -169,7 +169,7 @@ pub fn incidents(system: &System, one_shot: &OneShot, seen: &Said<'_>) -> Vec<In
                  tell it when to begin"
             ),
             _ => format!(
-                "it was not ready to be told the time, or did not go on: core {master} waited for {MASTER_PATIENCE} ticks at most"
+                "it was not ready for synchronisation, or did not continue it; core {master} waited at most {MASTER_PATIENCE} ticks"
             ),
         };
         let tasks = one_shot.on_core(tile).into_iter();
@@ -197,16 +197,16 @@ pub fn incidents(system: &System, one_shot: &OneShot, seen: &Said<'_>) -> Vec<In
 fn alone(why: u64, master: u16) -> String {
     let why = match why {
         clock_alone::NO_MESSAGE => {
-            format!("core {master} did not tell it the time within {PATIENCE} ticks")
+            format!("core {master} did not send it the time within {PATIENCE} ticks")
         }
         clock_alone::NO_TRUE_MESSAGE => {
-            format!("none of the {MESSAGES} messages that it found is one that core {master} sent")
+            format!("core {master} sent none of the {MESSAGES} messages that it found")
         }
         clock_alone::NO_BEGIN => {
-            format!("core {master} did not tell it when to begin within {PATIENCE} ticks")
+            format!("core {master} did not send it the time to begin within {PATIENCE} ticks")
         }
         _ => format!(
-            "the list of cores before its clock record (+{RECORD:#x}) was written over, so it tells nobody the time"
+            "another core wrote over the list of cores before its clock record (+{RECORD:#x}), so it synchronises no core"
         ),
     };
     format!("its clock is not synchronised: {why}")
@@ -219,7 +219,7 @@ fn written_over(number: u64, master: u16) -> String {
         _ => ("a message with the time", "does not use it"),
     };
     format!(
-        "another core wrote over its clock record (+{:#x}): it found {what} that core {master} did not send for its request, and {then}",
+        "another core wrote over its clock record (+{:#x}): it found {what}, which core {master} did not send for its request, and {then}",
         RECORD + SENT
     )
 }

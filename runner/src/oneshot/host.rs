@@ -133,12 +133,12 @@ pub fn incidents(system: &System, one_shot: &OneShot, seen: &Said<'_>) -> Vec<In
         let number = |core: &u16| u64::from(layout::number(system, *core)) == event.value & 0xFFFF;
         let core = cores.find(number)?;
         let what = match event.value >> 16 {
-            SILENT => format!("it had not started {PATIENCE} ticks after the host core {host} had"),
+            SILENT => format!("it had not started {PATIENCE} ticks after the host core {host}"),
             BROKEN => format!(
                 "something wrote over its console; the host core {host} shows no more of it"
             ),
             BUSY_RING => format!(
-                "its console changed during each of {BUSY} looks of the host core {host}, one after the other"
+                "its console changed during {BUSY} successive reads by the host core {host}"
             ),
             _ => return None,
         };

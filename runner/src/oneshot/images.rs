@@ -224,7 +224,7 @@ impl Recipe {
             .collect();
         Err(Error::input(
             format!(
-                "{}: its stack has {} bytes and needs {total}: an interrupt {} on top of the deepest of {}; the deepest way is {way}",
+                "{}: its stack has {} bytes but needs {total}: {} for an interrupt, and the deepest of {}; the deepest path is {way}",
                 self.name(),
                 self.stack,
                 needs.interrupts,
@@ -544,7 +544,7 @@ fn objects_in_ada<'r>(
         for (number, (file, task)) in of_core.iter().enumerate() {
             if of_core[..number].contains(&(*file, *task)) {
                 return Err(Error::input(
-                    format!("{file}::{task} is twice on a core, and it is one task"),
+                    format!("{file}::{task} is on a core twice, but it is a single task"),
                     "declare it in a generic package, and name the task of each instance: FILE.adb::Instance.Task",
                 ));
             }

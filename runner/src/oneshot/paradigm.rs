@@ -233,7 +233,7 @@ fn incidents(
                 format!("{what}: {line}{}{closed}", trap.unwrap_or_default())
             }
             None => match locate(&name, place).filter(|_| place != 0) {
-                Some(place) => format!("{what}; a tick found it in {place}"),
+                Some(place) => format!("{what}; at a tick it was in {place}"),
                 None => what.to_owned(),
             },
         };
@@ -292,7 +292,7 @@ fn closed(one_shot: &Described, task: usize) -> String {
         .collect();
     match inputs.is_empty() {
         true => String::new(),
-        false => format!("; nobody reads {} any more", inputs.join(", ")),
+        false => format!("; {} has no reader any more", inputs.join(", ")),
     }
 }
 
@@ -310,7 +310,7 @@ fn rung(core: u16, limit: u64, seen: &Said<'_>) -> String {
         .map(|(count, by)| format!("core {by} {count} times"))
         .collect();
     format!(
-        "its doorbell rang more than {limit} times in a tick and was masked until the next one; in all it was rung by {}",
+        "its doorbell rang more than {limit} times in a tick, and was masked until the next tick; it was rung by {}",
         match by.is_empty() {
             true => "itself".to_owned(),
             false => by.join(", "),
@@ -345,7 +345,7 @@ fn undelivered(system: &System, one_shot: &Described, seen: &Said<'_>) -> Vec<In
                 tile: one_shot.core(channel.to),
                 application: reader.name.clone(),
                 what: format!(
-                    "{vain} jobs waited for `{}` and got nothing: `{}` on core {} wrote nothing for them within {}",
+                    "{vain} jobs waited for `{}` in vain: `{}` on core {} sent nothing within {}",
                     channel.name,
                     writer.name,
                     one_shot.core(channel.from),
@@ -362,7 +362,7 @@ fn undelivered(system: &System, one_shot: &Described, seen: &Said<'_>) -> Vec<In
                 at: None,
                 tile: one_shot.core(channel.from),
                 application: one_shot.tasks.tasks[channel.from].name.clone(),
-                what: format!("{lost} items did not fit into the queue {name}, which has {places} places; its writer was told"),
+                what: format!("{lost} items did not fit into the queue {name}, which has {places} places; its writer got an error"),
             });
         }
     }

@@ -133,7 +133,7 @@ fn unlike_described(one_shot: &OneShot, seen: &Seen) -> Option<String> {
     });
     let (channel, (task, did, count)) = ends.find(|(_, (_, _, count))| *count > 1)?;
     Some(format!(
-        "a job of `{}` {did} `{}` {count} times, and bounds count one time",
+        "a job of `{}` {did} `{}` {count} times, but bounds count one access",
         tasks.tasks[task].name, channel.name
     ))
 }
@@ -168,7 +168,7 @@ impl Reading<'_> {
     fn unbounded(&self, bound: &Option<Bound>) -> Option<String> {
         let why = || {
             let why = self.why.clone();
-            why.unwrap_or_else(|| "its core, or one on its way, has more work than time".to_owned())
+            why.unwrap_or_else(|| "its core, or a core on its path, is overloaded".to_owned())
         };
         bound.is_none().then(why)
     }
@@ -206,7 +206,7 @@ impl Reading<'_> {
             tile: core,
             application: task.name.clone(),
             what: format!(
-                "its job had not ended when the run did, so nothing else ran on core {core}"
+                "its job had not ended when the run ended, so no other task ran on core {core}"
             ),
         })
     }

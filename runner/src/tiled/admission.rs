@@ -51,7 +51,7 @@ fn refusal(name: &str, tile: u16, late: &Reservation) -> Error {
                 .to_owned(),
         ),
         (None, None) => (
-            format!("{who} and applications with higher priority need more than the whole tile, switches and requests of the kernel included"),
+            format!("{who} and applications with higher priority need more time than the tile has, with switches and the kernel's requests included"),
             "lower quotas, or move an application to another tile".to_owned(),
         ),
     };

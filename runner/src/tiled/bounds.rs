@@ -70,7 +70,7 @@ pub fn add(system: &System, variant: &mut VariantResult, alone: &[Alone], missin
                     missing.find(|one| one.flow == flow.name && one.platform == system.platform);
                 Err(why.map_or_else(
                     || {
-                        "its applications were not measured alone: this run made no runs besides"
+                        "its applications were not measured alone: this run made no additional runs"
                             .to_owned()
                     },
                     |missing| missing.why.clone(),

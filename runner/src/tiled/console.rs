@@ -33,7 +33,7 @@ pub fn incidents(
         .map(|notice| {
             let place = address(&notice.what).and_then(|pc| locate(&notice.name, pc));
             let why = match overflowed(system, console, &notice) {
-                true => ": stack overflow; `stack` of the application gives it more",
+                true => ": stack overflow; give the application a larger `stack`",
                 false => "",
             };
             Incident {
@@ -61,7 +61,7 @@ pub fn incidents(
                             let message = panic_message(console, &notice.name);
                             let said = message.as_deref().and_then(|one| one.rsplit_once(" at "));
                             what += &said.map_or(String::new(), |(said, _)| format!(": {said}"));
-                            what += "; `memory` of the application gives it more";
+                            what += "; give the application more `memory`";
                         }
                         what += &meaning(system, &notice).unwrap_or_default();
                         what += &refused(markers, &notice).unwrap_or_default();
@@ -225,7 +225,7 @@ fn refused(markers: &[MarkerEvent], ended: &Notice) -> Option<String> {
     let own = all.filter(|one| (one.tile, one.activity) == (ended.tile, ended.activity));
     let bytes = own.last()?.value;
     Some(format!(
-        "; before that, its heap had no block of {bytes} bytes, so `bh_allocate` returned null; `memory` of the application gives it more"
+        "; before that, its heap had no block of {bytes} bytes, so `bh_allocate` returned null; give the application more `memory`"
     ))
 }
 
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(
             found[0].what,
             "stopped: store page fault at 0x10000040, value 0x0 in main (a.c:5); before that, its heap had no block of 4096 bytes, \
-             so `bh_allocate` returned null; `memory` of the application gives it more"
+             so `bh_allocate` returned null; give the application more `memory`"
         );
         assert!(found[1].what.ends_with("in main (a.c:5)"), "{found:?}");
     }
@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(told(console), [error, fault]);
         // Only managers know about a full stack.
         let console = console.replace("[hog-1] act", "[root] act");
-        let more = ": stack overflow; `stack` of the application gives it more";
+        let more = ": stack overflow; give the application a larger `stack`";
         assert_eq!(told(&console), [error.into(), format!("{fault}{more}")]);
     }
 

@@ -168,7 +168,7 @@ pub fn read(besides: &[(BesideRun, Ran<'_>)]) -> Added {
                 flow: wanted.flow.clone(),
                 platform: wanted.system.platform.clone(),
                 why: format!(
-                    "alone ({}) it had no sample: its applications need others",
+                    "alone ({}) it had no sample, because its applications need others",
                     wanted.about
                 ),
             }),

@@ -113,7 +113,7 @@ pub fn unseen(system: &System, incidents: &[Incident], app: usize) -> Option<Str
     let mut all = incidents.iter();
     let one = all.find(|one| one.kind == IncidentKind::Unseen && one.tile == tile)?;
     Some(format!(
-        "`{}` took the room for markers of tile {tile}, and not all jobs and flows there were seen",
+        "`{}` filled the room for markers of tile {tile}, so some jobs and flows there were not recorded",
         one.application
     ))
 }
@@ -287,7 +287,7 @@ impl Judge<'_> {
                 let settled = jobs.saturating_sub(task.open);
                 let never = match task.worst {
                     None if misses > 0 && misses == settled => {
-                        ", because none was completed: the program must say where each job ends (`complete`; in C `bh_complete`)"
+                        ", because none was completed: the program must mark the end of each job (`complete`; in C `bh_complete`)"
                     }
                     _ => "",
                 };
@@ -298,7 +298,7 @@ impl Judge<'_> {
                 match task.missing {
                     0 if settled == 0 => promise.unless_held(BEFORE_THE_DEADLINE),
                     0 if task.worst.is_none() => promise.unless_held(
-                        "none of its jobs was completed: its program must say where each one ends (`complete`; in C `bh_complete`)",
+                        "none of its jobs was completed: its program must mark the end of each job (`complete`; in C `bh_complete`)",
                     ),
                     0 => promise,
                     missing => {
@@ -339,7 +339,7 @@ impl Judge<'_> {
         let most = (u128::from(bound.bound?) * per_second).div_ceil(1_000_000_000);
         let worst = task.worst.filter(|worst| u128::from(*worst) > most)?;
         let what = format!(
-            "task {}: worst response {} cycles above the bound of {}, which takes its <task>'s cost for all that a job does alone",
+            "task {}: worst response {} cycles above the bound of {}, which assumes that a job takes at most its <task>'s cost alone",
             task.application,
             self.cycles(worst),
             self.cycles(u64::try_from(most).unwrap_or(u64::MAX))
@@ -626,7 +626,7 @@ mod tests {
         let unseen = of(sensor.expect("there").tile);
         assert_eq!(judgements(&unseen), [NotJudged; 5]);
         let why = unseen.promises()[0].because.as_deref().unwrap_or_default();
-        assert!(why.contains("`flood` took the room for markers"), "{why}");
+        assert!(why.contains("`flood` filled the room for markers"), "{why}");
         // Elsewhere, that says nothing about it.
         assert_eq!(judgements(&of(7))[..4], [Held; 4]);
     }

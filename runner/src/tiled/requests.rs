@@ -60,7 +60,7 @@ pub fn of_request(
 ) -> Result<Found, String> {
     let limited = system.apps.get(app).is_some_and(|app| app.limit.is_some());
     let budget = match limited {
-        true => ", from when its own limit lets it pass",
+        true => ", from the moment at which its own limit admits it",
         false => "",
     };
     let shown = |bound: &analysis::Bound, covers: &str| {
@@ -78,7 +78,7 @@ pub fn of_request(
         let bound = bounds.transaction(app, analysed);
         let bound = bound.map_err(|error| match error {
             SystemError::NoRight { .. } => {
-                "the right to it was obtained at run time, and is not in the description; a gate written there would be judged"
+                "the application obtained the right at run time; with a gate in the description, it would be judged"
                     .to_owned()
             }
             other => other.to_string(),
@@ -87,7 +87,7 @@ pub fn of_request(
         return Ok(shown(&bound, &covers));
     }
     if kind(Transaction::Message) != Some(wanted) {
-        return Err("nothing is known of this kind of request".to_owned());
+        return Err("there is no analysis for this kind of request".to_owned());
     }
     let covers = format!(
         "one packet of a message or reply, from the sender's memory to the acknowledgement: the longest of those to applications that it \

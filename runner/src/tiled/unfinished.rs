@@ -86,7 +86,7 @@ pub fn incidents(
         && !ended.contains(&root.name)
     {
         let what = format!(
-            "{when}, though every application in the foreground has; {}",
+            "{when}, although every application in the foreground has finished; {}",
             last(system, said, &root.name)
         );
         all.push(of(&root.name, root.tile, what));

@@ -201,7 +201,7 @@ fn a_critical_task_that_an_attack_ends_has_failed() {
         (true, Judgement::Failed),
         "{domain:?}"
     );
-    let ended = "application controller: ended, and runs on without an attack, beside ";
+    let ended = "application controller: ended, but continues without an attack, beside ";
     assert!(
         domain
             .reasons

@@ -277,7 +277,7 @@ fn a_leaking_address_an_entry_in_a_procedure_and_a_task_twice_are_refused() {
     );
     let twice = [tasks[0], ("again", "guard.adb::Worker", 10)];
     let (_three, system) = folder(&[("guard.ads", spec), ("guard.adb", &fine)], &twice);
-    assert!(refusal(&system).contains("guard.adb::Worker is twice on a core"));
+    assert!(refusal(&system).contains("guard.adb::Worker is on a core twice"));
     let unknown = [("worker", "guard.adb::Other", 10)];
     let (_four, system) = folder(&[("guard.ads", spec), ("guard.adb", &fine)], &unknown);
     assert!(refusal(&system).contains("declares no task Other"));

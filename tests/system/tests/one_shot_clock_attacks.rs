@@ -150,7 +150,7 @@ fn a_core_that_others_speak_for_is_told() {
 fn a_record_that_is_emptied_again_and_again_is_told() {
     told(
         "blank",
-        &["core 0 did not tell it the time within 20 ticks"],
+        &["core 0 did not send it the time within 20 ticks"],
     );
 }
 
@@ -167,7 +167,7 @@ fn cores_that_ask_slowly_keep_no_other_core_from_its_time() {
     assert_eq!(synchronised(&system, &machine), [12], "{incidents:?}");
     assert_eq!(wrong(&system, &machine), [0; 0]);
     for core in silent {
-        let what = "it was not ready to be told the time, or did not go on";
+        let what = "it was not ready for synchronisation, or did not continue it";
         assert!(said(&incidents, core, what).is_some(), "{incidents:?}");
     }
 }
@@ -196,7 +196,7 @@ fn a_master_with_another_list_tells_nobody_the_time() {
             "{incidents:?}"
         );
         for core in CORES.iter().skip(1) {
-            let what = "core 0 did not tell it the time";
+            let what = "core 0 did not send it the time";
             assert!(said(&incidents, *core, what).is_some(), "{incidents:?}");
         }
     }

@@ -308,7 +308,7 @@ fn without_a_master_each_core_keeps_its_own_time() {
         let of_core: Vec<_> = incidents.iter().filter(|one| one.tile == core).collect();
         assert_eq!(of_core.len(), 1, "{of_core:?}");
         assert!(
-            of_core[0].what.contains("core 0 did not tell it the time"),
+            of_core[0].what.contains("core 0 did not send it the time"),
             "{of_core:?}"
         );
     }

@@ -301,7 +301,7 @@ fn a_job_over_its_budget_is_told_with_the_line_that_it_had_reached() {
     assert_eq!((incident.tile, &*incident.application), (7, "over"));
     let what = &incident.what;
     assert!(
-        what.starts_with("over its budget: ") && what.contains("; a tick found it in "),
+        what.starts_with("over its budget: ") && what.contains("; at a tick it was in "),
         "{what}"
     );
     // In `spin`, or in the function that reads the clock for it.
@@ -370,7 +370,7 @@ fn whoever_writes_to_a_dead_reader_is_told() {
     let what = &incident.what;
     assert!(
         what.contains("dies.c:18")
-            && what.ends_with("; nobody reads `items` of `writer` on core 2 any more"),
+            && what.ends_with("; `items` of `writer` on core 2 has no reader any more"),
         "{what}"
     );
     // No write waited for a lock that nobody gives back.

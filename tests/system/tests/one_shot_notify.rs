@@ -105,7 +105,7 @@ fn who_rings_for_ever_takes_no_more_than_was_planned() {
     );
     // The attacker rang first, then the honest writer.
     assert!(
-        what.contains("rung by core 7 ") && what.contains(", core 14 "),
+        what.contains("it was rung by core 7 ") && what.contains(", core 14 "),
         "{what}"
     );
     assert!(attacked.result.has_accident());

@@ -64,7 +64,7 @@ fn a_helper_that_does_not_answer_is_told_and_the_others_go_on() {
     others_go_on(variant);
     let told = of(variant, "filter");
     assert_eq!(told.len(), 1, "{:?}", variant.incidents);
-    let what = "jobs waited for `result-2` and got nothing: `helper-2` on core 4 wrote nothing";
+    let what = "jobs waited for `result-2` in vain: `helper-2` on core 4 sent nothing";
     assert!(told[0].what.contains(what), "{}", told[0].what);
     // Slices are handed out from the second job on, and every second one is not answered.
     assert_eq!(right(&finished), [2, 4, 6, 8, 10]);

@@ -252,7 +252,7 @@ BH_TASK(receiver, struct receiver, receive, {{.numbers = BH_INPUT(0)}})
             requests.iter().all(|one| one.bound.is_none()),
             "{requests:?}"
         );
-        let why = "a job of `sender` wrote `numbers` 2 times, and bounds count one time";
+        let why = "a job of `sender` wrote `numbers` 2 times, but bounds count one access";
         assert!(
             requests
                 .iter()

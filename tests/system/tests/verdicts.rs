@@ -204,7 +204,7 @@ fn a_task_whose_neighbour_marks_without_end_is_not_judged() {
         .map(|one| (one.judgement, one.because.as_deref()))
         .collect();
     assert!(
-        matches!(of_task[..], [(Judgement::NotJudged, Some(why))] if why.starts_with("`flood` took the room for markers of tile 2")),
+        matches!(of_task[..], [(Judgement::NotJudged, Some(why))] if why.starts_with("`flood` filled the room for markers of tile 2")),
         "{of_task:?}"
     );
 }

@@ -460,10 +460,10 @@ fn no_room(tile: &str, with: &[String]) -> InputError {
     let needed: Vec<String> = needed.map(|one| readable(one)).collect();
     InputError::new(
         format!(
-            "tile {tile}: what its tasks without a <cpu> need does not fit beside the quotas there: {}",
+            "tile {tile}: the needs of its tasks without a <cpu> do not fit beside the quotas there: {}",
             needed.join(", ")
         ),
-        "raise a period, lower a cost or a quota, or move somebody to another tile",
+        "raise a period, lower a cost or a quota, or move an application to another tile",
     )
 }
 

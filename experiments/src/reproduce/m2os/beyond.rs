@@ -112,7 +112,7 @@ fn far(progress: &dyn Progress, promises: &mut Vec<Promise>) -> Result<Compariso
             let expected = answers * HOP * (FAR[FAR.len() - 1].1 - FAR[0].1);
             promises.push(Promise::judged(
                 "",
-                format!("1024 cores, {name}: 61 hops more take {grown} cycles, {answers} answers take {expected}"),
+                format!("1024 cores, {name}: 61 more hops add {grown} cycles; {answers} answers need {expected}"),
                 grown.abs_diff(expected) <= answers,
             ));
         }

@@ -190,7 +190,7 @@ fn papers(progress: &dyn Progress) -> Result<Reproduced, Error> {
     let bytes = sizes.iter().map(|size| {
         let (ours, paper): (u64, u64) = (size.ours.iter().sum(), size.paper.iter().sum());
         let what = format!(
-            "Table 3, {}: {ours} bytes of the paper's {paper} at most",
+            "Table 3, {}: {ours} bytes; at most the paper's {paper} are allowed",
             size.what
         );
         Promise::judged("", what, ours <= paper)

@@ -330,7 +330,7 @@ fn one(
         .count();
     let name = format!("{} on {cores} cores", work.name());
     let right = format!(
-        "{name}: results of {} blocks equal a plain computation's",
+        "{name}: results of {} blocks equal those of a sequential computation",
         compared[0]
     );
     let bounded = format!("{name}: everything within its bound, and nothing went wrong");

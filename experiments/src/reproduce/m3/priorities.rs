@@ -70,7 +70,7 @@ fn bounds(
     Ok([0, 1].map(|own| match server::waiting(&gates, own, request) {
         Some(waiting) => Beside::AtMost(result.microseconds(request + waiting)),
         None => Beside::None(
-            "a client of high priority that asks without a pause can keep one of low priority out for ever".to_owned(),
+            "a client of high priority that sends requests without a pause can starve one of low priority".to_owned(),
         ),
     }))
 }

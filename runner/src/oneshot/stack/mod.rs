@@ -322,20 +322,20 @@ pub fn needs(name: &str, elf: &[u8], bodies: &[(usize, String)]) -> Result<Needs
         let (what, help) = match unbounded {
             Unbounded::Frame(at) => (
                 format!(
-                    "the frame there has a size that is known only at run time, or the code goes where nobody knows: {}",
+                    "a frame whose size is known only at run time, or a jump to an unknown place: {}",
                     names(at)
                 ),
-                "use arrays of a fixed length; or write stack=\"...\" of a task, which is not verified then",
+                "use arrays of a fixed length; or state stack=\"...\" for the task; it is then not verified",
             ),
             Unbounded::Recursion(way) => {
                 let way: Vec<String> = way.into_iter().map(short).collect();
                 (
-                    format!("functions call each other: {} and again", way.join(", ")),
-                    "use a loop; or write stack=\"...\" of a task, which is not verified then",
+                    format!("recursion: {} and so on", way.join(", ")),
+                    "use a loop; or state stack=\"...\" for the task; it is then not verified",
                 )
             }
         };
-        Error::input(format!("{name} needs a stack without bound: {what}"), help)
+        Error::input(format!("{name} has a stack without a bound: {what}"), help)
     };
     let mut analyse = |number: usize, context: Context| {
         analysis.way.clear();

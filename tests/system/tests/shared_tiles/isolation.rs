@@ -267,7 +267,7 @@ fn a_lazy_heap_costs_one_fault_a_page_and_gives_the_same_results() {
         assert_eq!(ended.application, "exhaust", "{name}");
         let why = "stopped: heap exhausted: memory allocation of ";
         assert!(ended.what.starts_with(why), "{name}: {}", ended.what);
-        let advice = "; `memory` of the application gives it more";
+        let advice = "; give the application more `memory`";
         assert!(ended.what.ends_with(advice), "{name}: {}", ended.what);
         assert!(seen.flows.is_empty());
     }

@@ -119,7 +119,7 @@ fn what_cannot_be_kept_is_refused() {
     let text = refusal(system("priorities"), &["urgent/cpu@quota=480us"]);
     assert_eq!(
         text,
-        "greedy: `slow` on tile 2 and applications with higher priority need more than the whole tile, switches and requests of the kernel included"
+        "greedy: `slow` on tile 2 and applications with higher priority need more time than the tile has, with switches and the kernel's requests included"
     );
 }
 
