@@ -248,7 +248,8 @@ pub struct DomainResult {
     pub accounted: Option<usize>,
     /// The ledger's account of that attack: the applications that the domain waited for, the longest wait first.
     pub account: Vec<Interference>,
-    /// Waits of the domain in the run without an attack, in ticks: for itself and for refreshes. pub waits_alone: u64,
+    /// Waits of the domain in the run without an attack, in ticks: for itself and for refreshes.
+    pub waits_alone: u64,
     /// Flows inside the domain, with bounds.
     pub flows: Vec<FlowAudit>,
     /// Worst requests over all attacks, with bounds.
