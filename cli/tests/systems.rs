@@ -290,7 +290,7 @@ fn quotas_that_do_not_fit_are_said_of_the_tile() {
     let said = text(&planned.stderr);
     assert!(!said.contains("--set"), "{said}");
     assert!(
-        said.contains("tile 6: what its tasks without a <cpu> need"),
+        said.contains("tile 6: the needs of its tasks without a <cpu>"),
         "{said}"
     );
 }

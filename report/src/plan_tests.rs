@@ -132,7 +132,7 @@ fn names_and_odd_systems_are_drawn() {
         pictures[0]
     );
     assert!(pictures[0].contains("(logarithmic)"), "{}", pictures[0]);
-    assert!(text.contains("Cut: "), "{text}");
+    assert!(text.contains("Cut off: "), "{text}");
 }
 
 #[test]

@@ -280,7 +280,7 @@ impl Verdict {
         if self.outcome() == Outcome::NothingJudged && counts.expected == 0 {
             let title = match counts.not_judged {
                 0 => "Nothing was judged: there are no promises.".to_owned(),
-                n => format!("None of {} was judged:", counted(n, "promise")),
+                n => format!("Nothing was judged, of {}:", counted(n, "promise")),
             };
             parts.push(part("bad", title, self.unjudged()));
         } else if counts.not_judged > 0 {

@@ -264,7 +264,7 @@ fn the_least_repair_of_an_overloaded_level_is_its_own_estimate() {
     let judge = plan;
     let plan = judge(&system).unwrap();
     let note = plan.constraints.iter().find_map(|c| c.note.clone());
-    assert!(note.is_some_and(|note| note.contains("169 % of the 100 %")));
+    assert!(note.is_some_and(|note| note.contains("169 % of 100 %")));
     let all = repairs(&system, &plan);
     let found = |number: Number, subject: &str| {
         let repair = all
@@ -453,7 +453,7 @@ fn accesses_that_a_cost_cannot_contain_are_noted() {
         panic!("one note")
     };
     assert!(
-        note.contains("those of a take longer than the cost"),
+        note.contains("the memory accesses of a take longer than its cost"),
         "{note}"
     );
 }
@@ -482,7 +482,7 @@ fn a_task_that_comes_last_is_named() {
         let because = verdict
             .unjudged
             .iter()
-            .all(|one| one.because.contains("it comes last"));
+            .all(|one| one.because.contains("it runs last"));
         (names, because, verdict.all().count())
     };
     let quota = "<cpu quota=\"9500us\" period=\"10ms\"/>";

@@ -701,7 +701,7 @@ mod tests {
         };
         assert_eq!(because(&[], 0), "");
         assert_eq!(because(&[unseen("hog-1")], 0), "");
-        assert!(because(&[unseen("sensor")], 0).starts_with("`sensor` took the room"));
+        assert!(because(&[unseen("sensor")], 0).starts_with("`sensor` filled the room"));
         assert!(because(&[], 2).starts_with("flow loop: 2 of its samples have numbers"));
     }
 

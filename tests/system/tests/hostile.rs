@@ -61,7 +61,8 @@ fn the_control_loop_goes_on_beside_every_attacker() {
                 "{name}: {said:?}"
             );
             assert_eq!(variant.incidents[0].application, "attacker", "{name}");
-            let explained = said[0].contains("stack overflow; `stack` of the application");
+            let explained =
+                said[0].contains("stack overflow; give the application a larger `stack`");
             assert_eq!(explained, name == "stack", "{said:?}");
         }
     }

@@ -129,7 +129,7 @@ fn a_time_that_another_core_answers_is_told_and_not_used() {
         "answers",
         &[
             "it took a time that core 0 did not send",
-            "core 0 did not tell it when to begin",
+            "core 0 did not send it the time to begin",
         ],
     );
     let follow = synchronised(&system, &machine);

@@ -78,7 +78,7 @@ fn bad_cores_are_told_and_the_others_go_on() {
     for (core, name, what) in [
         (1, "core 1 (over)", "something wrote over its console"),
         (2, "core 2 (absent)", "it had not started"),
-        (3, "core 3 (endless)", "its console changed during each of"),
+        (3, "core 3 (endless)", "its console changed during"),
     ] {
         let told = incidents.iter().filter(|one| {
             one.kind == IncidentKind::Stopped && one.tile == core && one.application == name
