@@ -118,8 +118,8 @@ fn refusal(source: &str, more: &str) -> String {
 fn a_stated_stack_that_is_too_small_is_refused_with_its_parts() {
     let said = refusal(&DEEP.replace("BYTES", "400"), "stack=\"1000B\"");
     for part in [
-        "its stack has 1000 bytes and needs ",
-        "an interrupt 448",
+        "its stack has 1000 bytes but needs ",
+        "448 for an interrupt",
         "a job of deep.c::deep ",
         " > middle > bottom",
     ] {
