@@ -26,7 +26,8 @@ impl Options {
         attacks: &mut Vec<T>,
         name: impl Fn(&T) -> &str,
     ) -> Result<Option<String>, Error> {
-        if self.attacks.is_empty() {
+        // A domain that nobody can attack has no attacks to select from: that is why it is not judged.
+        if self.attacks.is_empty() || attacks.is_empty() {
             return Ok(None);
         }
         let all = attacks.len();
@@ -79,6 +80,13 @@ mod tests {
             let because = selected(texts).choose("control", &mut attacks, |name| name);
             assert_eq!((because.expect("there"), attacks.len()), (None, 2));
         }
+    }
+
+    #[test]
+    fn a_domain_without_attacks_is_not_refused() {
+        let mut attacks: Vec<&str> = Vec::new();
+        let because = selected(&["frames"]).choose("alone", &mut attacks, |name| name);
+        assert_eq!(because.expect("nothing to select from"), None);
     }
 
     #[test]

@@ -25,7 +25,7 @@ entry!(main);
 
 const LINE: u64 = 64;
 const BYTES: u64 = 8192;
-/// Who is at the barrier, all rounds together.
+/// Where arrivals at the barrier are counted, over all rounds.
 const BARRIER: u64 = 0;
 /// A line for each thread: what it found.
 const FOUND: u64 = LINE;
