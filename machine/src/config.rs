@@ -91,7 +91,7 @@ pub struct TileConfig {
     pub cluster: Option<ClusterConfig>,
     /// Local memory instead of caches, on meshes.
     pub local_memory: Option<LocalMemoryConfig>,
-    /// Tightly coupled memories beside the caches, one behind the other (bare chips).
+    /// Tightly coupled memories beside the caches, at consecutive addresses (bare chips).
     pub tcm: Vec<LocalMemoryConfig>,
     /// A DMA engine next to the local memory.
     pub dma: Option<DmaConfig>,
@@ -188,7 +188,7 @@ pub struct MemoryConfig {
     pub router: u16,
     /// If not empty: it has no bytes of its own, but is the second port of these memories, in this order.
     pub second_port_of: Vec<TileId>,
-    /// Bits of an address in its window that the translator in front of it drops; 0: there is none.
+    /// Bits of an address in its window that the translator in front of it drops; 0: there is no translator.
     pub dropped: u64,
 }
 

@@ -15,7 +15,7 @@ use crate::noc::{Packet, PacketKind, Surrender};
 use crate::types::{Owner, Tick, TileId};
 use std::collections::VecDeque;
 
-/// What a home orders.
+/// An order of a home.
 #[derive(Debug)]
 pub enum Order {
     /// Ask a cluster for a line.
@@ -159,7 +159,7 @@ impl Home {
         self.serve(at);
     }
 
-    /// The answer to a request for this line leaves: what is sent to that cluster from now on comes behind it.
+    /// The answer to a request for this line leaves: anything sent to that cluster from now on arrives after it.
     pub fn left(&mut self, now: Tick, tag: u32, ledger: &mut Ledger) {
         let at = self.find(tag);
         let at = at.unwrap_or_else(|| panic!("line {tag:#x} is not busy"));

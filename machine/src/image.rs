@@ -357,7 +357,7 @@ impl fmt::Display for Location {
     }
 }
 
-/// Whether a character is one that only shows itself: it ends no line, moves no cursor and changes no order of what is read.
+/// Whether a character only shows itself: it ends no line, moves no cursor and does not change the order of what is read.
 pub fn is_plain(c: char) -> bool {
     let moves = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !(c.is_control() || moves)

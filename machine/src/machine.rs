@@ -130,7 +130,7 @@ pub struct Machine {
     /// Tiles with caches; none on a mesh.
     tiles: Vec<Tile>,
     mesh: Mesh,
-    /// Clusters, and the order of them and of the tiles beside them.
+    /// Clusters, and the order of the clusters and the tiles beside them.
     parts: Parts,
     fabric: Fabric,
     /// Per tile. Kept together because every window examines all of them.
@@ -237,7 +237,7 @@ impl Machine {
     /// If there is no such tile, or the range is not in its memory.
     pub fn peek(&self, tile: TileId, physical: u64, buffer: &mut [u8]) -> Result<(), MachineError> {
         let bytes = buffer.len() as u64;
-        // Everybody finds the tightly coupled memories of a tile at the same address.
+        // All harts find the tightly coupled memories of a tile at the same address.
         let tile = self.coupled(physical).unwrap_or(tile);
         let found = match self.mesh.tile(tile) {
             Some(local) => self.mesh.peek(local, physical, buffer, &self.fabric),

@@ -56,7 +56,7 @@ pub enum TileEvent {
     Unit(DtuEvent),
     /// The network card asked for this event, or a frame has arrived.
     Card(CardEvent),
-    /// A request for a tightly coupled memory gets its turn at a port that the hart has not.
+    /// A request for a tightly coupled memory gets its turn at a port that the hart does not use.
     Turn(Box<Packet>),
 }
 

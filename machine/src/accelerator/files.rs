@@ -20,7 +20,7 @@ use bulkhead_abi::syscall::{
 pub const PATIENCE: u64 = 10_000_000;
 /// Pause between two attempts.
 pub const PAUSE: u64 = 20_000;
-/// Where the session lies.
+/// Selector of the session.
 const SESSION: u16 = SEL_FREE;
 /// Labels of calls begin here; other messages have smaller ones.
 const LABELS: u64 = 1 << 32;
@@ -40,7 +40,7 @@ const HELD: usize = 2;
 pub struct Slot(End, usize);
 
 impl Slot {
-    /// Where the piece lies.
+    /// Selector of the piece.
     const fn selector(self) -> u16 {
         SESSION + 1 + (self.0 as usize * HELD + self.1) as u16
     }
@@ -393,7 +393,7 @@ impl Context {
         current.is_some_and(|(current, grant)| current != place && grant.endpoint.is_some())
     }
 
-    /// A call was not done.
+    /// A call was refused.
     fn refused(&mut self, call: Call, status: u64) {
         match call {
             // It is already gone, which is just as good.

@@ -66,7 +66,7 @@ pub trait Ports {
     /// # Errors
     /// As for [`Ports::load`].
     fn store(&mut self, side: Side, physical: u64, data: &[u8]) -> Result<bool, Later>;
-    /// What a side asked for has been used: its next request is a new access.
+    /// The side has used what it asked for: its next request is a new access.
     fn used(&mut self, side: Side);
 }
 

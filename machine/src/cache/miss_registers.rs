@@ -254,8 +254,8 @@ impl Hierarchy {
         }
     }
 
-    /// When an access gets a register of its first-level cache, if no answer of memory is needed for that. Lines on their way from the
-    /// second level hold registers, too, and their arrival calls nothing; but its moment is known.
+    /// When an access gets a register of its first-level cache, if that needs no answer of memory. Lines on their way from the second level
+    /// hold registers, too. Their arrival calls nothing, but its moment is known.
     pub(super) fn first_register(&mut self, now: Tick, access: &Blocked) -> Option<Tick> {
         let under_way = self.under_way(access.waiter);
         let (first, ..) = self.first(access.waiter);
@@ -323,7 +323,7 @@ impl Hierarchy {
                 continue;
             }
             let unit = matches!(waiter, Waiter::Unit { .. }) && !self.unit_first;
-            // Its line may have come, or be on its way from the second level, for somebody else.
+            // Its line may have come, or be on its way from the second level, for another access.
             let there = !unit && self.first(waiter).0.cache.contains(first.line);
             let full = || self.misses.iter().all(|m| m.busy) || !self.may_push_out();
             if !there && full() {

@@ -26,14 +26,14 @@ pub enum Request {
     Read,
     /// The line, to write it: no other first level may have it (get exclusive, or upgrade).
     Write,
-    /// Its bytes as they are at this moment, for the instruction cache, of which the directory knows nothing.
+    /// The bytes of the line as they are at this moment, for the instruction cache, which the directory does not track.
     Fetch,
     /// A cache-management operation in all caches of the cluster.
     Manage(Management),
-    /// The capacity controller wants the line to leave the cluster, if it still is one that requests with these identifiers have filled for
-    /// this. There is no answer.
+    /// The capacity controller wants the line to leave the cluster, if it is still a line that requests with these identifiers have filled
+    /// for this purpose. There is no answer.
     Reclaim(Fill),
-    /// The second level fetches the line ahead, for this. There is no answer, and it never waits.
+    /// The second level fetches the line ahead, for this purpose. There is no answer, and it never waits.
     Ahead(Fill),
 }
 
@@ -44,7 +44,7 @@ pub struct Ask {
     pub port: Port,
     /// First address of the line.
     pub line: u64,
-    /// What for.
+    /// The request.
     pub request: Request,
     /// The identifiers that the hart gave it.
     pub ids: QosIds,
@@ -73,7 +73,7 @@ pub enum Reply {
     },
 }
 
-/// What a request was for the second level, for the events of the hart that made it.
+/// What a request meant for the second level, for the event counts of the hart that made it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looked {
     /// The line was not there, and came from memory.
@@ -87,7 +87,7 @@ pub struct Looked {
 /// Lines that the second level has fetched ahead for a hart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Foreseen {
-    /// Lines.
+    /// Lines that were fetched.
     pub fetched: u16,
     /// Lines that a request has used for the first time.
     pub used: u16,
@@ -171,7 +171,7 @@ pub enum Below {
         /// The identifiers of the request for which it leaves.
         ids: QosIds,
     },
-    /// Let the other clusters perform a cache-management operation. Only a coherent cluster says that, and what follows.
+    /// Let the other clusters perform a cache-management operation. Only a coherent cluster sends this and the next message.
     Manage {
         /// First address.
         line: u64,

@@ -26,7 +26,7 @@ pub(super) enum Inbound {
     Down(Down),
     /// The answer of a DMA engine to an access with this token.
     Answer(u32, u64),
-    /// A reservation may have ended for which a probe waits.
+    /// A reservation that a probe waits for may have ended.
     Release,
     /// A device that another hart has written.
     Device(Effect),
@@ -50,7 +50,7 @@ struct Waiting {
 /// No line: addresses of lines are multiples of their length.
 const NO_LINE: u64 = 1;
 
-/// All of a port but its hart.
+/// Everything in a port except its hart.
 pub(super) struct Side {
     pub port: Port,
     pub owner: Owner,
@@ -137,7 +137,7 @@ impl Side {
         self.inbox.next_time().min(self.timer_at)
     }
 
-    /// Sends what the first level wants to say.
+    /// Sends the messages of the first level.
     pub fn leave(&mut self, now: Tick, second: &mut SecondLevel) {
         let out = &mut self.first.out;
         if out.replies.is_empty() && out.asks.is_empty() {
@@ -173,7 +173,7 @@ impl Side {
         counted.second_prefetches_late += u64::from(looked.ahead.late);
     }
 
-    /// What hart and caches have to do with each other, up to now.
+    /// What the caches have counted for the hart, up to now.
     pub fn events(&self) -> CacheEvents {
         let (fetch_refills, data_refills, data_write_backs) = self.first.traffic();
         CacheEvents {
@@ -189,7 +189,7 @@ impl Side {
         now < self.reserved_at + self.hold && self.first.is_reserved(line)
     }
 
-    /// A reservation has ended: the probe that waits for it is to be answered, now.
+    /// A reservation has ended: the probe that waits for it must be answered, now.
     pub fn release(&mut self, now: Tick) {
         if self.waiting.is_some() {
             let at = align(now, self.cycle);
@@ -285,7 +285,7 @@ impl HartPort {
     /// A moment before which nothing that happens here reaches another hart.
     #[inline]
     pub fn reaches(&self, second: &SecondLevel) -> Tick {
-        // The hart itself sends requests; but what ends a reservation lets a probe's answer go.
+        // The hart itself sends requests; but the end of a reservation releases the answer to a probe.
         let own = match self.side.waiting {
             None => second.request_reach(),
             Some(_) => second.reply_reach(),

@@ -99,7 +99,7 @@ fn in_phase(mut config: PlatformConfig) -> PlatformConfig {
     config
 }
 
-/// Ticks from the issue of a load to that of the instruction behind the one that needs its value, after `own`.
+/// Ticks from the issue of a load to that of the instruction after the one that needs its value, after `own`.
 fn timed(own: impl Fn(&mut Program)) -> Program {
     let mut p = Program::default();
     // The first round is for the instruction cache, and uses another line.
@@ -193,7 +193,7 @@ fn what_a_load_costs_in_each_state_of_its_line() {
     let probed = UP + LOOK + DOWN + UP + DOWN + CYCLES;
     assert_eq!(cost(load, nothing), probed);
     assert_eq!(cost(store, nothing), probed);
-    // It had it alone, and has it no more.
+    // It had the line alone, and no longer has it.
     assert_eq!(cost(load_and_evict, nothing), probed);
     // A tile for one hart has neither ways up nor down.
     assert_eq!(cost_alone(load), USE + CYCLES);

@@ -23,7 +23,7 @@ pub const NUMBERS: u32 = (1 << 28) - 1;
 pub enum Side {
     /// Reads data from memories.
     Read,
-    /// It brings them there.
+    /// Writes data to memories.
     Write,
 }
 

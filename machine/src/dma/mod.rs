@@ -45,7 +45,7 @@ pub struct Dma {
     turn: [usize; 2],
     /// The channel that has the side, and until when.
     held: [(usize, Tick); 2],
-    /// Channels that have begun to ask for an interrupt since this was looked at, a bit each.
+    /// Channels that have begun to ask for an interrupt since this was last read, one bit each.
     raised: u8,
     /// The next step.
     next: Tick,
@@ -180,7 +180,7 @@ impl Dma {
         self.held.map(|(_, until)| until)
     }
 
-    /// Every channel that wants a turn at a side and does not wait yet waits for the rest of the present one.
+    /// Every channel that wants a turn at a side, and does not wait yet, waits for the rest of the present turn.
     fn wait_for_rest(&mut self, side: Side, now: Tick) {
         let (holder, until) = self.held[side as usize];
         let owner = self.channels[holder].owner;

@@ -48,7 +48,7 @@ pub(super) struct Segment {
     pub(super) bursts: u32,
     pub(super) ready: Tick,
     pub(super) owner: Owner,
-    /// Whose turn its slots are.
+    /// The requester whose turns its slots are.
     pub(super) requester: Owner,
     pub(super) write: bool,
     /// Whether it is in the write queue and acknowledged.

@@ -36,7 +36,7 @@ struct Bench {
     controller: Controller<usize>,
     ledger: Ledger,
     served: Vec<(usize, Tick)>,
-    /// Whose turn an owner's requests use.
+    /// The requester whose turn an owner's requests use.
     requester: fn(Owner) -> Owner,
 }
 
@@ -583,7 +583,8 @@ proptest! {
     }
 }
 
-/// The requests of this many requesters, one of whom has much under way: others are served after one slot of each requester, whatever that is.
+/// One of this many requesters has many requests under way: the others are served after one slot of each requester, whatever a requester
+/// is.
 #[test]
 fn a_requester_is_a_tile_or_a_hart_of_one() {
     // Hart 0 of tile 0 has eight requests under way when hart 1 asks for one.

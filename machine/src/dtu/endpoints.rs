@@ -22,7 +22,7 @@ struct Side {
     storing: u32,
 }
 
-/// The shares of gates that messages at a receive endpoint have. They are apart from [`Side`], which is looked through often.
+/// The shares of gates that messages at a receive endpoint have. They are separate from [`Side`], which is searched often.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shares {
     /// A bit for each share that a message has.

@@ -31,7 +31,7 @@ impl Fabric {
         self.obey(now, index);
     }
 
-    /// What a cluster has given up is in memory from now on.
+    /// From now on, memory has what a cluster has given up.
     fn store(&mut self, index: usize, packet: &Packet) {
         if let (PacketKind::Surrendered { address, bytes, .. }, Some(line)) =
             (&packet.kind, &packet.line)

@@ -281,7 +281,7 @@ pub trait Bus {
         let _ = (physical, atomic);
         false
     }
-    /// The requests from now on go with these identifiers (`srmcfg`).
+    /// From now on, requests carry these identifiers (`srmcfg`).
     fn identify(&mut self, ids: QosIds) {
         let _ = ids;
     }

@@ -59,8 +59,8 @@ impl SharedBlocks {
 }
 
 impl Hart {
-    /// [`Hart::run`] for one of several harts with the same code, which share decoded blocks. A hart that has begun so must not be run in
-    /// another way.
+    /// [`Hart::run`] for one of several harts with the same code, which share decoded blocks. A hart that was first run this way must not
+    /// be run in another way.
     pub fn run_shared<B: Bus>(
         &mut self,
         bus: &mut B,

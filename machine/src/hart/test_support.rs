@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 pub const BASE: u64 = 0x8000_0000;
 pub const DEVICE: u64 = 0x1000_0000;
 
-/// Encodes instructions one after the other. Branch targets are instruction indexes.
+/// Encodes instructions in sequence. Branch targets are instruction indexes.
 #[derive(Default, Clone)]
 pub struct Assembler {
     pub words: Vec<u32>,

@@ -26,7 +26,7 @@ pub struct GuardRule {
     pub write: bool,
 }
 
-/// What a tile was refused.
+/// The requests of a tile that were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusals {
     /// The tile that asked.
@@ -37,7 +37,7 @@ pub struct Refusals {
     pub at: Tick,
     /// Its offset in the window.
     pub offset: u64,
-    /// It would have written.
+    /// It was a write.
     pub write: bool,
 }
 

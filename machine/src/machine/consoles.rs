@@ -8,7 +8,8 @@ use crate::cluster_tile::ClusterTile;
 use crate::device::uart::{OUTPUT_MAX, Uart};
 use crate::types::TileId;
 
-/// Maximum bytes of output kept of all tiles together. A chip of up to four consoles keeps [`OUTPUT_MAX`] of each, one of 1024 64 KiB.
+/// Maximum bytes of output kept of all tiles together. A chip of up to four consoles keeps [`OUTPUT_MAX`] of each; a chip of 1024 consoles
+/// keeps 64 KiB of each.
 const CONSOLES_MAX: usize = 1 << 26;
 
 impl Machine {

@@ -38,7 +38,7 @@ pub(super) struct Mesh {
     blocks: SharedBlocks,
 }
 
-/// Windows after which the set of tiles that act soon is made anew, about: entering and leaving it costs a place in the heap.
+/// Approximate number of windows after which the set of tiles that act soon is rebuilt: entering and leaving it costs a place in the heap.
 const WINDOWS_OF_A_SET: Tick = 64;
 
 /// The two earliest moments at which tiles act, and which tile is first.
@@ -134,7 +134,7 @@ impl Mesh {
         })
     }
 
-    /// The earliest tiles. Those that do not act soon any more leave the set for the heap; if no tile is left, the set is made anew.
+    /// The earliest tiles. Those that do not act soon any more leave the set for the heap; if no tile is left, the set is rebuilt.
     fn earliest(&mut self) -> Earliest {
         let mut earliest = Earliest {
             first: Tick::MAX,

@@ -31,7 +31,7 @@ struct Running {
     /// Packets that have got a slot.
     taken: u64,
     next: (u32, u32),
-    /// When that packet is there.
+    /// When that packet is ready.
     at: Tick,
     /// When its frame began.
     frame: Tick,
@@ -136,7 +136,7 @@ impl Peripheral {
         self.next
     }
 
-    /// It has begun to ask for an interrupt since this was looked at: its owner.
+    /// The owner of the device, if it has begun to ask for an interrupt since the last call.
     pub fn take_raised(&mut self) -> Option<(u16, Owner)> {
         std::mem::take(&mut self.raised).then_some((0, self.owner))
     }

@@ -137,7 +137,7 @@ fn shares_come_back_with_their_slots() {
     assert_eq!(send(&mut world, 1, 8), DtuError::None);
 }
 
-/// Without shares, as the system's own channels, only the slots count.
+/// Without shares, as in the system's own channels, only the slots count.
 #[test]
 fn a_gate_without_shares_may_fill_the_buffer() {
     let mut world = world();
