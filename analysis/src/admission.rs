@@ -66,8 +66,8 @@
 //! of registers around a trap (some 100 of a switch's 1000 cycles).
 //!
 //! A hart leaves an application whose access waits for its token bucket, but not one that waits for data: an application released while a
-//! less urgent one runs waits for the outstanding accesses, as many as the hart's buffers hold, one after the other. TileMux borrows the
-//! tokens of a switch ([`PRIVILEGED_CREDIT`](bulkhead_abi::dtu::PRIVILEGED_CREDIT)); any further accesses pass the bucket of the running
+//! less urgent one runs waits for the outstanding accesses, as many as the hart's buffers hold, one at a time. TileMux borrows the tokens
+//! of a switch ([`PRIVILEGED_CREDIT`](bulkhead_abi::dtu::PRIVILEGED_CREDIT)); any further accesses pass the bucket of the running
 //! application.
 
 use crate::communication::{Chip, ChipError, local_chunks};
@@ -92,8 +92,8 @@ pub const INTERRUPT_CYCLES: u64 = 400;
 pub const RECEIVED_CYCLES: u64 = 800;
 /// Maximum cycles of a kernel request that finds everything in the caches, besides the way to TileMux and back.
 pub const REQUEST_CYCLES: u64 = 6000;
-/// The most cache lines that it touches: a page table of 64 that is cleared or a page of 64 that leaves, the entries of the pages, and
-/// TileMux's own lines. A request that needs more page tables is carried out in pieces, each of which counts as a request.
+/// Maximum cache lines that it touches: 64 for a page table that is cleared or a page that leaves, the entries of the pages, and TileMux's
+/// own lines. A request that needs more page tables is carried out in pieces, each of which counts as a request.
 pub const REQUEST_LINES: u64 = 128;
 /// Maximum pieces of a budget (`exec::account`).
 pub const REFILLS: u64 = 8;
@@ -241,7 +241,7 @@ struct Share<'a> {
     received: u64,
 }
 
-/// What others demand of a processor.
+/// The demand of others on a processor.
 #[derive(Default)]
 struct Others {
     tasks: Vec<Task>,

@@ -174,8 +174,8 @@ impl Interrupts {
 
 /// Parts of a drift.
 const MILLION: u64 = 1_000_000;
-/// What a poll takes longer than a period of whole nanoseconds: one was cut off, and an interrupt comes with the first machine tick after its
-/// count.
+/// How much longer a poll takes than a period of whole nanoseconds: one was cut off, and an interrupt comes with the first machine tick
+/// after its count.
 const CUT: Time = Time(2000);
 
 /// By how much the timer of a core is faster than the timebase, in parts per million.
@@ -691,8 +691,8 @@ mod tests {
         )
     }
 
-    /// A host at the end of the row reads 131 words of one core at most, twice: over the link into core 3 come the answers of no other core, so each of
-    /// its packets counts once for the write, and the reader's job has as many accesses more.
+    /// A host at the end of the row reads at most 131 words of one core, twice. The link into core 3 carries the answers of no other core,
+    /// so each of its packets counts once for the write, and the reader's job has as many more accesses.
     #[test]
     fn a_host_core_counts_like_traffic_of_others() {
         let of = |host: &str| {

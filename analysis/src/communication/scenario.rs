@@ -150,8 +150,8 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// The most transactions outstanding at some moment of a window of this length: those of the periods that began in it or up to `jitter`
-    /// before it.
+    /// Maximum number of transactions outstanding at some moment of a window of this length: those of the periods that began in it or up to
+    /// `jitter` before it.
     pub(super) fn in_window(&self, window: u128) -> u128 {
         let periods =
             window.saturating_add(self.jitter.into()) / u128::from(self.period.max(1)) + 1;
@@ -224,7 +224,7 @@ pub enum CommunicationError {
     NotPositive {
         /// The number.
         what: &'static str,
-        /// Whose.
+        /// The name of its owner.
         name: String,
     },
     /// The resource has no service time left.

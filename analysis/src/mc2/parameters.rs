@@ -79,7 +79,7 @@ pub enum DeviceReach {
 pub enum LevelCConflicts {
     /// While it happens: in proportion to its duration.
     Time,
-    /// Always, as by one copying processor, as soon as one I/O buffer of levels A or B is there.
+    /// Always, as one copying processor would, as soon as one I/O buffer of levels A or B is there.
     Always,
 }
 
@@ -311,7 +311,7 @@ pub enum ParameterError {
     /// A value outside its range.
     #[error("parameter `{name}` is {found}; it must be {range}")]
     Range {
-        /// Which.
+        /// Its name.
         name: &'static str,
         /// What it is.
         found: String,
@@ -335,7 +335,7 @@ pub enum ParameterError {
 
 /// Maximum processors of a study: banks are counted in eight bits.
 pub const MOST_PROCESSORS: u64 = 16;
-/// Most ways.
+/// Maximum ways.
 pub const MOST_WAYS: u64 = 32;
 
 impl StudyParameters {

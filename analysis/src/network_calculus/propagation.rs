@@ -10,8 +10,8 @@ use super::bounds::{delay, output};
 use super::network::{Checked, Multiplexing};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Groups of flows at servers that one question may touch. Beyond that, each flow is bounded by itself, of which there are only as
-/// many as the paths are long in all.
+/// Maximum number of groups of flows at servers that one question may touch. Beyond that, each flow is bounded by itself: that takes only
+/// as many bounds as the paths are long in all.
 const GROUPS: usize = 20_000;
 
 type Key = (usize, Vec<usize>);

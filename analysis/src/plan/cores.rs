@@ -41,7 +41,7 @@ pub enum Aim {
 /// What is wanted.
 #[derive(Clone, Debug, Default)]
 pub struct Wish {
-    /// What is best.
+    /// The criterion.
     pub aim: Aim,
     /// First and last number of the cores allowed for tasks without one; `None`: any.
     pub cores: Option<(u16, u16)>,

@@ -50,7 +50,7 @@ pub fn bak(tasks: &[Task], processors: u64) -> Result<bool, TaskError> {
     }))
 }
 
-/// What Baker's test takes all tasks to ask for until the deadline of one of them, and what may be.
+/// The demand of all tasks that Baker's test assumes until the deadline of one of them, and the demand that it allows.
 fn loads(tasks: &[Task], task: &Task, processors: u64) -> (Vec<Exact>, Exact) {
     let own = density(task);
     let allowed = integer(processors) * (integer(1) - &own) + &own;
@@ -173,7 +173,7 @@ pub fn nearest(tasks: &[Task], processors: u64, few: usize) -> Result<Option<Nea
     Ok(least)
 }
 
-/// The task with which a test fails most; none if there is one of which it has no number.
+/// The task with which a test fails most; none if the test has no number for some task.
 fn worst(all: impl Iterator<Item = Option<Nearest>>) -> Option<Nearest> {
     let all = all.collect::<Option<Vec<Nearest>>>()?;
     all.into_iter()

@@ -24,7 +24,7 @@ pub const JOBS_MAX: u64 = 20_000;
 pub enum Order {
     /// The task that is listed first.
     FixedPriority,
-    /// The earliest absolute deadline. Of several with the same any may go first.
+    /// The earliest absolute deadline. Of several jobs with the same deadline, any may go first.
     EarliestDeadline,
 }
 

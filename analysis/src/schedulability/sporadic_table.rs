@@ -14,8 +14,8 @@
 //! greatest difference over all slots S and all k, until k jobs end before the next one can have arrived: that one finds another S. Before the
 //! first slot of all there is none; the last slot of a repetition before would have been one, and earlier.
 //!
-//! Each slot after S loses what a turn at its begin loses, and again what a turn within it loses when the next job follows the end of one. A job that
-//! begins its turn later, or is longer, never ends earlier; so jobs as long as they may be, one after the other, bound all others.
+//! Each slot after S loses what a turn at its begin loses, and again what a turn within it loses when the next job follows the end of one.
+//! A job that begins its turn later, or is longer, never ends earlier; so jobs as long as they may be, in sequence, bound all others.
 
 use super::table::{Table, Turns};
 use super::task::{Task, Time, common_divisor};
@@ -32,7 +32,7 @@ pub struct Paid {
     pub life: Time,
 }
 
-/// Whole repetitions in which a backlog may settle before it counts as one that grows for ever.
+/// Whole repetitions in which a backlog may settle before it counts as one that grows forever.
 const ROUNDS: Time = 32;
 
 /// The longest time from arrival to completion of each task's jobs; `None` if its slots are too few, or if too much would have to be
@@ -73,7 +73,7 @@ pub fn response_times(
 
 /// The slots of one task.
 struct Own {
-    /// Start, what a turn loses that begins with it, and end.
+    /// Start, what a turn that begins with it loses, and end.
     slots: Vec<(Time, Time, Time)>,
     later: Time,
     length: Time,

@@ -114,7 +114,7 @@ impl World<'_> {
         }
     }
 
-    /// Jobs of a task run one after the other.
+    /// A task's jobs run in sequence.
     fn is_first(&self, job: &Job) -> bool {
         let mut others = self.jobs.iter();
         !others.any(|o| o.coming.task == job.coming.task && o.number < job.number)
@@ -200,7 +200,7 @@ impl World<'_> {
         }
     }
 
-    /// Until something changes.
+    /// Lets time pass until something changes.
     fn pass(&mut self) {
         let decision = nanoseconds(self.system.overheads.schedule);
         let running: Vec<Option<usize>> = self.cores.iter().map(|core| core.running).collect();
