@@ -23,7 +23,7 @@ pub enum Kind {
     Name,
     /// Any text that is not blank.
     Text {
-        /// Most bytes.
+        /// Maximum bytes.
         max: usize,
     },
     /// A whole number.
@@ -52,9 +52,9 @@ pub enum Kind {
     Span,
     /// Hertz, at least 1.
     Frequency,
-    /// Parts per million with a sign, at most so many in each direction.
+    /// Parts per million with a sign, at most `max` in each direction.
     Drift {
-        /// Most in each direction.
+        /// Maximum in each direction.
         max: i32,
     },
     /// A time, or cycles of the tile's clock.
@@ -63,7 +63,7 @@ pub enum Kind {
     Quota,
     /// Outstanding messages, 1 to this many, or `unlimited`.
     Credits {
-        /// Most that are counted.
+        /// Maximum that is counted.
         max: u64,
     },
 }

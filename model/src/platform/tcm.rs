@@ -9,7 +9,7 @@ use crate::node::Node;
 use crate::units::Size;
 use bulkhead_abi::memory_map::{TCM_BASE, TCM_WINDOW, TCM_WINDOWS};
 
-/// The most such memories of a tile.
+/// Maximum number of such memories of a tile.
 const MOST: usize = 2;
 
 impl Tile {

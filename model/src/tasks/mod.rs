@@ -159,7 +159,7 @@ pub struct Task {
     pub memory_phase: Time,
     /// Critical sections.
     pub sections: Vec<Section>,
-    /// The most that it gets.
+    /// The maximum that it gets.
     pub quota: Option<Cpu>,
     /// Maximum time that a job waits in a parallel section, besides its cost; 0: it is not in one.
     pub wait: Time,
@@ -244,7 +244,7 @@ pub struct CostPoint {
 pub struct Section {
     /// What is held.
     pub resource: String,
-    /// How long at most.
+    /// Maximum length.
     pub length: Time,
 }
 

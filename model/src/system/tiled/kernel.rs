@@ -75,7 +75,7 @@ impl Tree<'_, '_> {
         }
     }
 
-    /// A manager can have only this many of something; otherwise `what` says by how many it has more.
+    /// A manager can have only this many of something; otherwise `what` says by how many it exceeds that.
     fn at_most(
         &mut self,
         manager: usize,
