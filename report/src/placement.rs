@@ -73,7 +73,7 @@ fn task_of(one_shot: &OneShot, task: usize) -> Resident {
 }
 
 impl Placement {
-    /// Reads it off a system.
+    /// Reads the placement from a system.
     pub fn of(system: &System) -> Self {
         let (columns, rows) = match system.platform.network.topology {
             Topology::Crossbar => (1, 1),

@@ -218,7 +218,7 @@ pub struct QuotaUse {
     pub quota: String,
     /// The tile, if it is a quota on a manager's tile.
     pub tile: Option<u16>,
-    /// Most at a time.
+    /// The maximum at a time.
     pub used: u64,
     /// The bound.
     pub limit: u64,
@@ -442,9 +442,9 @@ pub struct Check {
     pub value: u64,
 }
 
-/// Incidents that are shown of activities that one activity created; they have its path before their names.
+/// Maximum incidents shown of activities that one activity created; its path precedes their names.
 const MADE_SHOWN: usize = 3;
-/// And of all such activities in a variant.
+/// Maximum incidents shown of all such activities in a variant.
 const MADE_LINES: usize = 30;
 
 impl RunResult {
