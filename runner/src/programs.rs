@@ -719,7 +719,7 @@ mod tests {
         for good in ["a.c", "p", "p/src/main.rs", "odd"] {
             assert_eq!(refused(good), None, "{good}");
         }
-        // A program, but none that the chip's managers can load.
+        // A program, but one that the chip's managers cannot load.
         let of_managers = library.application_refusal("odd").map(|(what, _)| what);
         assert_eq!(
             of_managers.as_deref(),

@@ -781,7 +781,7 @@ mod tests {
             judged(true).because.as_deref(),
             Some("the run ended with the kernel: panicked at src/unit.rs:481:5: no")
         );
-        // What had failed before has failed.
+        // A failure stays a failure.
         assert_eq!(judged(false).judgement, Judgement::Failed);
         let kept = unless(Promise::judged("v", "w", true), &None);
         assert_eq!(kept.judgement, Judgement::Held);

@@ -109,7 +109,7 @@ impl Window {
     }
 }
 
-/// What goes beside a run.
+/// The extras of a run.
 #[derive(Default)]
 pub struct Beside<'a> {
     /// What watches instead of a trace.

@@ -341,7 +341,7 @@ fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
                 writes: 1,
                 ..Done::default()
             },
-            // A request of a first level. That it went to memory shows in its length only: one that waited long counts, too.
+            // A request of a first level. Only its length shows that it went to memory, so one that waited long counts, too.
             _ => Done {
                 requests: 1,
                 reads: u64::from(one.end - one.begin >= least),
@@ -367,7 +367,7 @@ fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
             time: worst,
             requests: most.requests,
             reads: most.reads,
-            // As many may be under way at the begin, and at the end, and as many were added above.
+            // That many may be under way at the start, and at the end, and that many were added above.
             outside: 3 * left,
             writes: most.writes,
             reservations: reservations.map_or(0, |(_, count)| *count),
@@ -610,7 +610,7 @@ mod tests {
         assert!(plan(&[("alone".to_owned(), alone)], true).is_empty());
     }
 
-    /// Switched off, a prefetcher is none.
+    /// A prefetcher that is switched off is none.
     #[test]
     fn a_second_level_that_fetches_ahead_is_not_judged() {
         let mut system = system(

@@ -51,7 +51,7 @@ pub struct Options<'a> {
     pub trace: Option<&'a Path>,
 }
 
-/// What came of it.
+/// The outcome of a boot.
 #[derive(Clone, Debug, Serialize)]
 pub struct Booted {
     /// Why it ended, in words.

@@ -176,7 +176,7 @@ fn starved(system: &System, name: &str) -> String {
     }
 }
 
-/// The most bytes that a limit lets through in a time.
+/// Maximum bytes that a limit lets through in a time.
 pub fn lets_through(limit: Limit, time: Time) -> u128 {
     u128::from(limit.noc.0) * u128::from(time.0) / 1_000_000_000_000 + u128::from(limit.burst.0)
 }
@@ -200,8 +200,8 @@ pub fn too_limited(system: &System) -> Vec<String> {
     limited.collect()
 }
 
-/// The applications whose messages an application waits for, and where those of them are that run in the background and therefore have no
-/// line of their own.
+/// The applications whose messages an application waits for, and the places of those that run in the background and so have no line of
+/// their own.
 fn awaited(
     system: &System,
     said: &Said<'_>,
