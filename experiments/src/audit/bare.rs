@@ -31,11 +31,11 @@ use bulkhead_runner::run;
 #[derive(Clone, Debug)]
 struct Attack {
     name: String,
-    /// For each of them; nothing if they are the system's own programs.
+    /// The bursts of each of them; nothing if they are the system's own programs.
     bursts: Option<Vec<Burst>>,
 }
 
-/// An attack and what came of it.
+/// An attack and its outcome.
 struct Tried {
     attack: Attack,
     result: AttackResult,

@@ -41,7 +41,7 @@ const LOADS: u64 = 4096;
 const ROOM: u64 = 64 << 10;
 /// Maximum simulated time per point.
 const LONGEST: &str = "20s";
-/// Most chains of a chase.
+/// Maximum chains of a chase.
 const CHAINS: u64 = 8;
 
 /// What to measure.

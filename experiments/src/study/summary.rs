@@ -30,9 +30,9 @@ pub struct Figures {
 /// One point of a curve.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct PointFigure {
-    /// Whose.
+    /// The scheme.
     pub scheme: Scheme,
-    /// In which scenario.
+    /// The scenario.
     pub scenario: String,
     /// System utilisation in processors.
     pub utilisation: f64,
@@ -70,7 +70,7 @@ impl Figures {
 /// Everything that was counted in one scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioCounts {
-    /// Which.
+    /// The scenario.
     pub scenario: Scenario,
     /// One for each point on the horizontal axis.
     pub points: Vec<Counts>,

@@ -89,7 +89,7 @@ pub struct Row {
 /// A size and the paper's, in bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Size {
-    /// What it is of.
+    /// What has this size.
     pub what: String,
     /// Ours: code and constants, data, zeroed data.
     pub ours: [u64; 3],
