@@ -283,7 +283,7 @@ fn check_system(options: &Check) -> Outcome {
     Ok(verdict.code(false))
 }
 
-/// What one request of each application takes at most; nothing if no request has a bound. `cycle`: ticks of a cycle.
+/// Maximum time of one request of each application; nothing if no request has a bound. `cycle`: ticks of a cycle.
 fn requests_of(variants: &[(String, System)], cycle: u64) -> Section {
     let mut grid = Grid::new(&[
         "variant",
