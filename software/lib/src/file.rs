@@ -19,7 +19,7 @@ pub use bulkhead_common::file::{CREATE, Info, READ, TRUNCATE, WRITE};
 /// Result of an operation on files.
 pub type Result<T> = core::result::Result<T, Status>;
 
-/// How often a piece is asked for at most while the service makes room for it: more than what clients can leave there.
+/// Maximum requests for a piece while the service makes room for it: more than clients can leave pieces there.
 const TRIES: usize = 1000;
 
 /// A file service.
@@ -162,7 +162,7 @@ impl Mount {
         Ok(Self::over(name, Session::open(name, 0, PATIENCE)?))
     }
 
-    /// Like [`connect`](Self::connect), but waits for nothing: while the service is still starting, there is none.
+    /// Like [`connect`](Self::connect), but does not wait: while the service is still starting, there is no mount.
     ///
     /// # Errors
     /// As for [`connect`](Self::connect).

@@ -100,8 +100,8 @@ mod tests {
             }
         }
 
-        /// A reader that answers whenever it likes, read or not: the writer stays inside the region, and of as many pieces as it has credits and
-        /// one more, no two overlap. So such a reader loses bytes of this stream and nothing else.
+        /// Whenever the reader answers, whether it has read or not: the writer stays inside the region, and of as many consecutive pieces
+        /// as it has credits plus one, no two overlap. So such a reader loses bytes of this stream and nothing else.
         #[test]
         fn whatever_the_reader_answers_the_writer_stays_inside(
             lengths in prop::collection::vec(any::<u64>(), 1..60), region in 0u64..2000, credits in prop_oneof![0u64..8, any::<u64>()], page in 1u64..40,
