@@ -29,7 +29,7 @@ pub struct EngineMap {
     bandwidth: Arc<[Option<Page>]>,
 }
 
-/// Whose registers a page has.
+/// The part whose registers a page has.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// The registers of a DMA engine with this many channels.
@@ -137,7 +137,7 @@ impl EngineMap {
     }
 }
 
-/// What moves the bytes.
+/// The part that moves the bytes.
 #[derive(Debug)]
 enum Mover {
     Dma(Dma),
@@ -273,7 +273,7 @@ impl BesidePart {
         self.id
     }
 
-    /// What it did.
+    /// Its statistics.
     pub fn statistics(&self) -> &DmaStatistics {
         self.dma.statistics()
     }

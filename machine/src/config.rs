@@ -224,7 +224,7 @@ pub struct CacheConfig {
     pub replacement: Replacement,
     /// Bit i: way i may be filled. 0 means all.
     pub way_mask: u64,
-    /// What it fetches ahead by itself.
+    /// Its prefetcher.
     pub prefetcher: Option<PrefetcherConfig>,
 }
 
@@ -459,7 +459,7 @@ impl Default for NetworkConfig {
     }
 }
 
-/// What is wrong with a configuration.
+/// A mistake in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("platform {platform}: {what}")]
 pub struct ConfigError {

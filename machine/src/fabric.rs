@@ -1,7 +1,7 @@
 //! What all tiles share: the network, the memory tiles, the ledger.
 //!
-//! Why it exists: tiles run one after the other, each for a window of time. Everything through which they can disturb each
-//! other is in one place, with one order of events. What it deliberately does not know: harts, caches, DTUs.
+//! Why it exists: tiles run in sequence, each for a window of time. Everything through which they can disturb each other is in one place,
+//! with one order of events. What it deliberately does not know: harts, caches, DTUs.
 
 mod homes;
 

@@ -24,7 +24,7 @@ pub enum Order {
         cluster: TileId,
         /// The line, as all clusters number it.
         tag: u32,
-        /// What it has to do.
+        /// How the cluster must treat the line.
         surrender: Surrender,
         /// The hart for which the line is wanted.
         owner: Owner,

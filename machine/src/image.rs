@@ -51,7 +51,7 @@ pub enum ImageError {
     WrongMachine {
         /// The file.
         name: String,
-        /// What it was built for.
+        /// The architecture that it was built for.
         machine: String,
     },
     /// An object file, a core dump, ...
@@ -61,7 +61,7 @@ pub enum ImageError {
     NotExecutable {
         /// The file.
         name: String,
-        /// What it is.
+        /// Its kind.
         kind: String,
     },
     /// It wants a dynamic linker.
@@ -124,7 +124,7 @@ pub struct Image {
     pub name: String,
     /// Address of the first instruction.
     pub entry: u64,
-    /// What to load, in file order.
+    /// The parts to load, in file order.
     pub segments: Vec<Segment>,
     symbols: BTreeMap<String, u64>,
 }

@@ -446,7 +446,7 @@ impl Machine {
         Ok(found.adopt(&mut self.fabric, activity, bucket, mappings))
     }
 
-    /// What the streaming units did: tile, ticks during which data streamed through, bytes.
+    /// Statistics of the streaming units: tile, ticks during which data streamed through, bytes.
     pub fn accelerators(&self) -> Vec<(TileId, Tick, u64)> {
         let mut all: Vec<(TileId, Tick, u64)> = self
             .tiles
@@ -533,7 +533,7 @@ impl Machine {
         Ok(self.tile(tile)?.timeline())
     }
 
-    /// What was kept of crashed programs, sorted by time, then tile. Not part of the digest, because it follows from the run.
+    /// The kept state of crashed programs, sorted by time, then tile. Not part of the digest, because it follows from the run.
     pub fn crashes(&self) -> Vec<Crashed> {
         let all = self.tiles.iter().flat_map(|tile| tile.crashes());
         let mut all: Vec<Crashed> = all.cloned().collect();

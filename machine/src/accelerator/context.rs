@@ -153,7 +153,7 @@ pub struct Context {
     pub woken: bool,
     /// The data of its input pipe may never come.
     pub forsaken: bool,
-    /// The data will not come: the input pipe has no writer any more.
+    /// The data will not come: the input pipe no longer has a writer.
     pub cut_off: bool,
     /// The client must end with this code.
     pub over: Option<u64>,

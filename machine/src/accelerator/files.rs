@@ -201,7 +201,7 @@ impl Context {
         }
     }
 
-    /// What remains to be given back for the file of an end.
+    /// The next call to give back what the file of an end still holds.
     pub fn leave(&self, end: End, file: &OpenFile) -> Option<Call> {
         match (file.grants.iter().position(Option::is_some), file.handle) {
             (Some(place), _) => Some(Call::Revoke(Slot(end, place))),
@@ -424,7 +424,7 @@ impl Context {
         self.fail(status);
     }
 
-    /// The service will not answer any more: everything that it gave is void.
+    /// The service will no longer answer: everything that it gave is void.
     pub fn service_gone(&mut self) {
         self.calls = Calls {
             made: self.calls.made,

@@ -338,7 +338,7 @@ impl Context {
         }
     }
 
-    /// What to do next.
+    /// The next step.
     pub fn next(&mut self, now: Tick) -> Option<Step> {
         let gates = self.gates?;
         if let Some(code) = self.over {

@@ -27,7 +27,7 @@ use crate::types::{Line, Owner, Tick};
 use bulkhead_abi::dtu::WRITE_BACKS;
 use std::collections::VecDeque;
 
-/// What lies below the caches of a tile.
+/// The level below the caches of a tile.
 pub trait Lower {
     /// Starts to read the line at `address`, not before `at`; [`Hierarchy::complete`] gets the line with the `tag`. The account is
     /// up to date until `at`. If the tile may not read there, no bytes come.
@@ -149,7 +149,7 @@ struct Miss {
     line: u64,
     owner: Owner,
     culprit: Option<Owner>,
-    /// The tile may not read the line any more.
+    /// The tile may no longer read the line.
     stale: bool,
     waiters: Vec<Waiter>,
 }
@@ -159,7 +159,7 @@ struct Miss {
 struct Blocked {
     /// It has been looked up at its level, and does not continue before this moment.
     ready: Tick,
-    /// Up to when its wait is booked.
+    /// The moment up to which its wait is booked.
     booked: Tick,
     /// Ticks that are booked.
     waited: Tick,
@@ -191,7 +191,7 @@ const PUSHED_OUT: usize = 2;
 /// A line read from below has arrived: whose miss it was, and which owner had evicted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived {
-    /// Whose miss it was.
+    /// The owner of the miss.
     pub owner: Owner,
     /// The owner that had evicted the line, if it was another one.
     pub culprit: Option<Owner>,
@@ -405,7 +405,7 @@ impl Hierarchy {
         all
     }
 
-    /// What the caches have counted, for all owners together.
+    /// Event counts of the caches, for all owners together.
     pub fn events(&self) -> CacheEvents {
         let second = self.second.as_ref().map(|(cache, _)| cache.total());
         let second = second.unwrap_or_default();

@@ -23,7 +23,7 @@ pub(super) fn cache(size: u64, ways: u32, latency: u64, mshrs: u32) -> CacheConf
     }
 }
 
-/// What lies below the caches; remembers all requests.
+/// The level below the caches; remembers all requests.
 #[derive(Default)]
 pub(super) struct Below {
     pub(super) reads: Vec<(Tick, u64, u32)>,
@@ -279,10 +279,10 @@ fn each_stretch_of_a_wait_is_booked_to_whom_ended_it() {
     b.data(10, 0x2000, false, B);
     b.data(20, 0x3000, false, c);
     b.data(30, 0x4000, false, c);
-    // A's line comes: the first one of C goes on, and the second one comes to the front.
+    // A's line comes: the first access of C continues, and the second one comes to the front.
     b.complete(200);
     assert_eq!(waits(&b, c), [(A, 180 + 170)]);
-    // B's line comes: the second one goes on.
+    // B's line comes: the second one continues.
     b.complete(300);
     assert_eq!(waits(&b, c), [(A, 180 + 170), (B, 100)]);
     let waited: Vec<Tick> = b.below.accounts.iter().map(|one| one.waited).collect();
@@ -411,8 +411,8 @@ fn without_a_second_level_the_unit_uses_the_data_cache() {
     );
 }
 
-/// Accesses that wait for a miss register continue when a second-level hit gives one back, even if no miss is under way any more.
-/// (Found by the conformance programs: such accesses were never woken.)
+/// Accesses that wait for a miss register continue when a second-level hit gives one back, even if no miss is under way. (Found by the
+/// conformance programs: such accesses were never woken.)
 #[test]
 fn waiting_behind_second_level_hits() {
     let mut b = Bench::new();

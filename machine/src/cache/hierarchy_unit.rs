@@ -30,7 +30,7 @@ impl Hierarchy {
         });
     }
 
-    /// Gives the bytes of an access that is done; none if the tile may not make it any more.
+    /// Gives the bytes of an access that is done; none if the tile may no longer make it.
     pub fn take_carried(&mut self, token: u32) -> Option<Carried> {
         let position = self.carried.iter().position(|c| c.token == token)?;
         let carried = self.carried.swap_remove(position);
@@ -87,7 +87,7 @@ impl Hierarchy {
             }
             _ => self.data.cache.hold(line, |held| {
                 held.bytes[part].copy_from_slice(carried.bytes());
-                // Somebody else has written the line.
+                // Another writer has written the line.
                 held.reserved = [false; HARTS];
             }),
         }
@@ -158,7 +158,7 @@ impl Hierarchy {
             ..
         } = access;
         let write = matches!(waiter, Waiter::Unit { write: true, .. });
-        // What comes from below must not be older than what is written here.
+        // Bytes from below must not be older than those that are written here.
         if self.join(line, waiter) {
             return None;
         }

@@ -52,7 +52,7 @@ const UNITS: std::ops::Range<u64> = 0x1_0000 + 8 * 64..0x1_0000 + 12 * 64;
 /// A line of the unit.
 #[derive(Clone, Copy, Debug, Default)]
 struct Version {
-    /// The unit wants to write it, has written it, and somebody has seen it.
+    /// The unit wants to write this value. Below: it has written it, and a reader has seen it.
     wanted: u8,
     written: u8,
     seen: u8,

@@ -159,7 +159,7 @@ impl Hierarchy {
             ..
         } = access;
         let Some(slot) = self.misses.iter().position(|m| !m.busy) else {
-            // A hart's access looks the line up again when it goes on.
+            // A hart's access looks the line up again when it continues.
             let again = match (waiter, &self.second) {
                 (Waiter::Unit { .. }, _) if !self.unit_first => 0,
                 (_, second) => second.as_ref().map_or(0, |(_, latency)| *latency),
@@ -187,7 +187,7 @@ impl Hierarchy {
         None
     }
 
-    /// The line of `tag` has arrived, with its bytes (none if the tile may not read it any more: then loads that wait for it read 0, and
+    /// The line of `tag` has arrived, with its bytes (none if the tile may no longer read it: then loads that wait for it read 0, and
     /// stores are lost). Adds to `done` every waiter whose line is present now, and the time at which it is.
     pub fn complete<L: Lower>(
         &mut self,

@@ -15,7 +15,7 @@ pub(crate) use prefetcher::{Prefetcher, Request as PrefetcherRequest};
 use crate::config::{CacheConfig, Replacement};
 use crate::types::Owner;
 
-/// What a cache did for one owner.
+/// Counts of a cache for one owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatistics {
     /// Accesses that found their line. A first-level cache does not count the hart's repeated accesses to the line that it used

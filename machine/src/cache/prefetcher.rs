@@ -12,7 +12,7 @@ use crate::config::{PrefetcherConfig, PrefetcherKind};
 /// A request that trains a prefetcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What it asks for.
+    /// The address that it asks for.
     pub address: u64,
     /// The instruction that asks.
     pub pc: u64,

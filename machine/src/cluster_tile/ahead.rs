@@ -23,13 +23,13 @@ use std::collections::VecDeque;
 /// Maximum number of a hart's lines whose first use is awaited.
 const UNUSED_MAX: usize = 64;
 
-/// What is foreseen for a hart.
+/// The lines foreseen for a hart.
 #[derive(Debug)]
 struct OfHart {
     prefetcher: Prefetcher,
     /// Lines that were fetched ahead and have not been used, the oldest first.
     unused: VecDeque<u64>,
-    /// What the hart has not been told yet.
+    /// The counts that the hart has not been told yet.
     untold: Foreseen,
 }
 

@@ -34,7 +34,7 @@ struct Counter {
 /// An operation of a capacity controller, as it was written to a control register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// For which of the two control registers.
+    /// The control register, one of two.
     pub register: Control,
     /// The field `OP`.
     pub code: u64,
@@ -66,11 +66,11 @@ pub struct Outcome {
     pub register: Control,
     /// The field `STATUS`.
     pub status: u64,
-    /// What the operation read.
+    /// The value that the operation read.
     pub value: Option<u64>,
 }
 
-/// What has to be done for an operation.
+/// The work of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Nothing more.

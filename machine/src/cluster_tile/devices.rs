@@ -44,7 +44,7 @@ pub(super) struct Devices {
     pub end: Option<(Tick, Port, End)>,
 }
 
-/// What a write of a device does to a hart.
+/// The effect of a device write on a hart.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Effect {
     /// The level of its software interrupt.

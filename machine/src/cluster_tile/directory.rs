@@ -124,7 +124,7 @@ impl Directory {
         Ok((way, line.expect("somebody has filled the place")))
     }
 
-    /// What a request does to its line, if it does not bring the line.
+    /// The effect of a request on its line, if it does not bring the line.
     fn manages(&self, ask: &Ask) -> Option<Option<Management>> {
         match ask.request {
             Request::Manage(what) => Some(Some(what)),
@@ -517,7 +517,7 @@ impl Directory {
         self.below.push(Below::Write { line, port, ids });
     }
 
-    /// What a first level sends without waiting.
+    /// A message that a first level sends without waiting.
     pub fn reply(&mut self, now: Tick, port: Port, reply: Reply, ledger: &mut Ledger) {
         match reply {
             Reply::Put { line } => {
@@ -733,7 +733,7 @@ impl Directory {
         self.ended = true;
     }
 
-    /// The answer to a request that need not wait any more.
+    /// The answer to a request that need not wait any longer.
     fn answer(
         &mut self,
         line: u64,

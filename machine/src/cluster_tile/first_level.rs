@@ -60,7 +60,7 @@ impl Kind {
     }
 }
 
-/// What a first level wants to send.
+/// Messages that a first level wants to send.
 #[derive(Clone, Debug, Default)]
 pub struct Outgoing {
     /// Requests, in order.
@@ -89,7 +89,7 @@ pub struct FirstLevel {
     pub ids: QosIds,
     /// Modified lines that were evicted or taken by others.
     gone: u64,
-    /// What is to be sent; the caller takes it.
+    /// Messages to be sent; the caller takes them.
     pub out: Outgoing,
     /// Transitions that have happened.
     #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::observe::{HartState, Marker};
 use crate::tile::End;
 use crate::types::{Owner, Tick, align, later};
 
-/// What comes to a hart or its first level.
+/// An event that comes to a hart or its first level.
 #[derive(Debug)]
 pub(super) enum Inbound {
     /// A message of the second level.
@@ -65,9 +65,9 @@ pub(super) struct Side {
     pub access: Tick,
     /// Nothing that the hart has sent since it began to run can come back before this tick.
     pub limit: Tick,
-    /// What the hart's own accesses to devices do to it, and when.
+    /// Effects of the hart's own accesses to devices on itself, and when.
     pub signals: Vec<(Tick, Effect)>,
-    /// What the hart does to other harts through devices: their ports, and when it reaches them.
+    /// Effects of the hart on other harts through devices: their ports, and when it reaches them.
     pub others: Vec<(usize, Tick, Effect)>,
     /// The hart must return at the end of its block.
     pub recall: bool,
@@ -173,7 +173,7 @@ impl Side {
         counted.second_prefetches_late += u64::from(looked.ahead.late);
     }
 
-    /// What the caches have counted for the hart, up to now.
+    /// Event counts of the caches for the hart, up to now.
     pub fn events(&self) -> CacheEvents {
         let (fetch_refills, data_refills, data_write_backs) = self.first.traffic();
         CacheEvents {
@@ -542,7 +542,7 @@ impl HartPort {
         self.forget(line);
     }
 
-    /// Answers the probe that waits, if nothing holds it off any more.
+    /// Answers the probe that waits, if nothing holds it off.
     fn answer_waiting(&mut self, now: Tick, second: &mut SecondLevel) {
         let side = &mut self.side;
         let Some(waiting) = side.waiting else { return };

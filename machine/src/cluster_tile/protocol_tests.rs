@@ -47,7 +47,7 @@ enum Up {
     Reply(Reply),
 }
 
-/// What is known of a line, by the order in which accesses were performed.
+/// The true history of a line, in the order in which accesses were performed.
 #[derive(Clone, Debug, Default)]
 struct Truth {
     words: [u64; 8],
@@ -73,7 +73,7 @@ struct World {
     harts: Vec<Hart>,
     up: Vec<VecDeque<Up>>,
     down: Vec<VecDeque<Down>>,
-    /// Of the only cluster.
+    /// Messages of the only cluster.
     below: Vec<Below>,
     /// Network and home of several clusters.
     outside: Option<Outside>,
@@ -489,7 +489,7 @@ impl World {
 
 type Table = BTreeMap<(&'static str, &'static str), u64>;
 
-/// Random worlds of so many clusters with so many accesses in all. Returns the transitions of the first levels and of the directories.
+/// Random worlds of this many clusters, with this many accesses in all. Returns the transitions of the first levels and of the directories.
 fn run(clusters: u8, accesses: u64) -> (Table, Table) {
     let (mut first, mut directory) = (Table::new(), Table::new());
     let (mut done, mut kept, mut begun, mut dropped) = (0, 0, 0, 0);

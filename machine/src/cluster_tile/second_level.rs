@@ -20,7 +20,7 @@ use crate::tcm::TcmMap;
 use crate::types::{Owner, Tick, TileId, align};
 use std::collections::VecDeque;
 
-/// What comes to the second level.
+/// An event that comes to the second level.
 #[derive(Debug)]
 pub(super) enum Arrival {
     Reply(Port, Reply),

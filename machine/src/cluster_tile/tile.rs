@@ -175,7 +175,7 @@ impl ClusterTile {
         self.devices.end = None;
     }
 
-    /// What the caches did, for each hart.
+    /// Statistics of the caches, for each hart.
     pub fn statistics(&self) -> Vec<(Level, Owner, CacheStatistics)> {
         let mut all = Vec::new();
         for hart in &self.harts {

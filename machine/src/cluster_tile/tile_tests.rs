@@ -133,7 +133,7 @@ fn took(machine: &mut Machine) -> Tick {
     at(END) - at(BEGIN)
 }
 
-/// What a load costs on hart 0 of a cluster, after `first` on hart 1 and `own` on hart 0.
+/// The cost of a load on hart 0 of a cluster, after `first` on hart 1 and `own` on hart 0.
 fn cost(first: impl Fn(&mut Program), own: impl Fn(&mut Program)) -> Tick {
     let mut other = Program::default();
     other.li(ADDRESS, LINE);

@@ -80,7 +80,7 @@ impl ClusterConfig {
         port as u16 + 1
     }
 
-    /// What `srmcfg` of the hart at a port may hold. `None`: there is no such register.
+    /// The values that `srmcfg` of the hart at a port may hold. `None`: there is no such register.
     pub fn qos(&self, port: usize) -> Option<QosRange> {
         let capacity = self.capacity.as_ref()?;
         let own = self.fills.get(port).is_some_and(|fills| *fills != 0);
@@ -261,7 +261,7 @@ fn validate_cluster(tile: &TileConfig, cluster: &ClusterConfig) -> Result<(), St
     Ok(())
 }
 
-/// What is at a port of a cluster.
+/// The core at a port of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Core<'a> {
     /// The hart.

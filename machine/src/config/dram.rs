@@ -49,7 +49,7 @@ pub struct BandwidthConfig {
     pub mcids: u16,
 }
 
-/// What a controller is.
+/// The parameters of a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ControllerConfig {
     /// Constraints between commands.

@@ -11,7 +11,7 @@ use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 /// [`PMP_WINDOW_SIZE`] behind its predecessor.
 #[derive(Clone, Debug)]
 pub struct MemoryMap {
-    /// Of each memory: first address, bytes of its window, number on the network.
+    /// For each memory: first address, bytes of its window, number on the network.
     memories: Vec<(u64, u64, TileId)>,
 }
 

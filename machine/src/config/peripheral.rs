@@ -33,7 +33,7 @@ pub struct PeripheralConfig {
     pub bucket: u64,
     /// Maximum number of unfinished commands (for a camera, packets): 1 to 256.
     pub queue: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: PeripheralKind,
     /// The harts that may use its registers; `None`: all.
     pub users: Option<Vec<Owner>>,
@@ -41,7 +41,7 @@ pub struct PeripheralConfig {
     pub windows: Vec<(u64, u64)>,
 }
 
-/// What a peripheral is.
+/// The kind of a peripheral.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeripheralKind {
     /// It has blocks.

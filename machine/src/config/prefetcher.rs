@@ -2,7 +2,7 @@
 
 use super::TileConfig;
 
-/// What a cache fetches ahead by itself.
+/// A prefetcher: it fetches lines ahead for a cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrefetcherConfig {
     /// How it finds what comes next.

@@ -34,7 +34,7 @@ struct Context {
     threshold: u32,
 }
 
-/// What a register is.
+/// The kind of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Register {
     Priority(usize),

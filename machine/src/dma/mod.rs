@@ -20,7 +20,7 @@ use bulkhead_abi::dma::{
 };
 use channel::{Channel, NUMBERS};
 
-/// What an engine did.
+/// Statistics of an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DmaStatistics {
     /// Reads begun, words of descriptors included.
@@ -96,7 +96,7 @@ impl Dma {
         }
     }
 
-    /// What it did.
+    /// Its statistics.
     pub fn statistics(&self) -> &DmaStatistics {
         &self.statistics
     }
@@ -246,7 +246,7 @@ impl Dma {
         let until = self.until();
         let channels = self.channels.iter();
         let next = channels.map(|channel| channel.next_time(now, until)).min();
-        // What is possible now gets its turn in the next cycle.
+        // An access that is possible now gets its turn in the next cycle.
         self.next = next.unwrap_or(Tick::MAX).max(now + self.cycle);
     }
 }

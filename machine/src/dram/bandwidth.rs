@@ -15,7 +15,7 @@ use crate::types::Tick;
 use bulkhead_abi::bandwidth::*;
 use std::cmp::Ordering;
 
-/// What a slot costs at weight 1.
+/// The cost of a slot at weight 1.
 const COST: u64 = 1 << 24;
 
 /// The limits of a requester.
@@ -135,7 +135,7 @@ pub struct Bandwidth {
     reservable: u16,
     limits: Vec<Limit>,
     counters: Vec<Counter>,
-    /// What software wrote to the control registers last, with the status: monitoring, allocation.
+    /// The values that software last wrote to the control registers, with the status: monitoring, allocation.
     controls: [u64; 2],
     allocation: u64,
     counter: u64,
@@ -160,7 +160,7 @@ impl BandwidthConfig {
 }
 
 impl Bandwidth {
-    /// As after reset: RCID 0 has all that can be reserved; the others have a weight of 1.
+    /// The state after reset: RCID 0 has all that can be reserved; the others have a weight of 1.
     ///
     /// # Panics
     /// If nothing can be reserved. The configuration is refused then.

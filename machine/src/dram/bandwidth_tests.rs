@@ -58,7 +58,7 @@ fn without_a_weight_a_limit_is_hard() {
     }
 }
 
-/// What others do not use goes to those that have a weight.
+/// Slots that others do not use go to those that have a weight.
 #[test]
 fn unused_slots_are_used_by_others() {
     let mut all = shares(&[(10, 1), (5, 1), (3, 0)]);

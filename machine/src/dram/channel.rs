@@ -82,7 +82,7 @@ pub(super) enum Choice {
     Refresh,
 }
 
-/// What the visible segments want from a bank. Valid for one decision.
+/// The needs of the visible segments at a bank. Valid for one decision.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Wish {
     pub(super) decision: u64,

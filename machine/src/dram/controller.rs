@@ -157,7 +157,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 if let Some(shares) = &mut channel.shares {
                     shares.set(rcid, limit);
                 }
-                // The request that was to be next may have no slot any more.
+                // The request that was to be next may no longer have a slot.
                 if channel.next.is_some() {
                     channel.floor = channel.floor.max(align(now, self.config.timing.cycle));
                     self.look(index, now);
@@ -387,7 +387,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 let from = w.account.accounted();
                 let free = shares.may(segment.requester.activity, from).min(at);
                 let (own, limit) = (w.owner, Resource::Bandwidth(self.tile));
-                // What is still in the front end waits for nothing.
+                // A request that is still in the front end waits for nothing.
                 let waited = free.max(from) - from;
                 ledger.wait(&mut w.account, own, own, limit, waited);
             }

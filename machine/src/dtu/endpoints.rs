@@ -9,7 +9,7 @@ use bulkhead_abi::dtu::{
 };
 use bulkhead_abi::message::{FLAG_REPLY, HEADER_SIZE, Header};
 
-/// What the unit remembers of an endpoint besides its registers.
+/// The unit's knowledge of an endpoint besides its registers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Side {
     /// The unit's epoch when it was last configured, so that nothing begun earlier can complete afterwards.
@@ -323,7 +323,7 @@ impl EndpointFile {
     /// recipient.
     ///
     /// # Errors
-    /// [`DtuError::ReceiverGone`] if the endpoint was configured anew in the meantime.
+    /// [`DtuError::ReceiverGone`] if the endpoint was reconfigured in the meantime.
     pub fn commit(
         &mut self,
         reservation: &Reservation,

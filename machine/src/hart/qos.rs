@@ -16,7 +16,7 @@ pub struct QosIds {
     pub mcid: u16,
 }
 
-/// What `srmcfg` of a hart may hold.
+/// The values that `srmcfg` of a hart may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QosRange {
     /// RCIDs below this one are legal; a power of two, at most 4096.

@@ -30,7 +30,7 @@ const GROUPS: usize = 32;
 pub(super) enum Sharing {
     /// It has not run yet.
     Undecided,
-    /// Those of a group.
+    /// The blocks of a group.
     Group(usize),
     /// Its own.
     Own,
@@ -79,7 +79,7 @@ impl Hart {
             if !std::mem::take(&mut self.leaves) {
                 return stop;
             }
-            // It has stopped before a block, and goes on there with other blocks.
+            // It has stopped before a block, and continues there with other blocks.
             self.join(shared, group + 1);
         }
         self.run(bus, horizon)

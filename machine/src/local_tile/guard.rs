@@ -11,7 +11,7 @@
 use crate::hart::RemoteOperation;
 use crate::types::{Tick, TileId};
 
-/// What a tile may do in a range of another tile's window.
+/// The rights of a tile in a range of another tile's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuardRule {
     /// The tile that asks.
@@ -70,7 +70,7 @@ impl Guard {
         fits
     }
 
-    /// What was refused, by requesting tile.
+    /// The refused requests, by requesting tile.
     pub fn refused(&self) -> &[Refusals] {
         &self.refused
     }

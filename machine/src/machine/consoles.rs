@@ -1,7 +1,7 @@
 //! Consoles of a chip's tiles.
 //!
-//! Why it exists: a program may print for ever, and a chip may have a thousand tiles; what the host keeps of all of them together is limited,
-//! and each tile has its own part of that. What it deliberately does not know: who prints what.
+//! Why it exists: a program may print forever, and a chip may have a thousand tiles; what the host keeps of all of them together is
+//! limited, and each tile has its own part of that. What it deliberately does not know: who prints what.
 
 use super::{Machine, MachineError};
 use crate::cluster_tile::ClusterTile;

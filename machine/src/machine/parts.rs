@@ -23,7 +23,7 @@ use crate::types::{Tick, TileId, later};
 /// another one has ended the run is wasted.
 const AHEAD: u64 = 256;
 
-/// What is at a position of the fabric.
+/// The part at a position of the fabric.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// A cluster, by its place among them.
@@ -262,7 +262,7 @@ impl Machine {
         }
     }
 
-    /// What a DMA engine beside the tiles did; `None`: there is no such engine.
+    /// Statistics of a DMA engine beside the tiles; `None`: there is no such engine.
     pub fn engine(&self, id: TileId) -> Option<DmaStatistics> {
         let mut engines = self.parts.engines.iter();
         let engine = engines.find(|engine| engine.id() == id)?;
@@ -298,7 +298,7 @@ impl Machine {
         engines.find(|engine| engine.id() == id)?.register(offset)
     }
 
-    /// What the caches of the clusters did.
+    /// Statistics of the caches of the clusters.
     pub(super) fn cluster_caches(&self) -> impl Iterator<Item = CacheReport> {
         let all = self.parts.clusters.iter().flat_map(ClusterTile::statistics);
         all.map(|(level, owner, counters)| CacheReport {
@@ -316,7 +316,7 @@ impl Machine {
             .collect()
     }
 
-    /// What the harts of the clusters counted, by cluster and port.
+    /// Statistics of the harts of the clusters, by cluster and port.
     pub(super) fn cluster_harts(&self) -> impl Iterator<Item = HartReport> {
         self.parts.clusters.iter().flat_map(|cluster| {
             let report = |(hart, cycle): (&Hart, Tick)| HartReport {
@@ -420,7 +420,7 @@ impl Machine {
                 true => parts.places.len() - 1 - i,
                 false => i,
             };
-            // What the network has, and not an interrupt that may come later, decides by whom a part is reached.
+            // The packets in the network, and not an interrupt that may come later, decide which part reaches a part.
             let (arrival, interrupt) = (arrival(fabric, i), interrupt(i));
             let limit = limit.min(later(earliest.of_others(i), parts.ahead));
             match parts.places[i] {

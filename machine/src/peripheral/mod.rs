@@ -48,9 +48,9 @@ pub struct Peripheral {
     queue: usize,
     windows: Vec<(u64, u64)>,
     kind: PeripheralKind,
-    /// Of a storage device.
+    /// Content of a storage device.
     content: Vec<u8>,
-    /// Of reads and of writes.
+    /// Paces of reads and of writes.
     paces: [Pace; 2],
     ticks_per_second: u64,
     /// The accelerator computes up to here.
@@ -115,7 +115,7 @@ impl Peripheral {
         }
     }
 
-    /// What it did.
+    /// Its statistics.
     pub fn statistics(&self) -> &DmaStatistics {
         &self.statistics
     }
@@ -380,7 +380,7 @@ impl Peripheral {
 
     /// Ends the step and computes the next one.
     pub fn end_step(&mut self, now: Tick) {
-        // What is possible now gets its turn in the next cycle.
+        // Work that is possible now gets its turn in the next cycle.
         self.next = self.next_event(now).max(now + self.cycle);
     }
 

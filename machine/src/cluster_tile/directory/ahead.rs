@@ -20,7 +20,7 @@ pub enum Presence {
     Absent,
 }
 
-/// What became of a line that was to be fetched ahead.
+/// The fate of a line that was to be fetched ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreseeing {
     /// It is on its way.

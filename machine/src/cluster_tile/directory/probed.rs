@@ -65,7 +65,7 @@ impl Surrenders {
     }
 }
 
-/// What a question of the home finds.
+/// The state that a question of the home finds.
 enum Way {
     /// The line can be taken, if it is here.
     Free,

@@ -22,7 +22,7 @@ impl Holders {
     }
 }
 
-/// What a transaction waits for below.
+/// The event below for which a transaction waits.
 #[derive(Clone, Debug)]
 pub(super) enum Memory {
     Nothing,
@@ -39,7 +39,7 @@ pub(super) enum Memory {
 #[derive(Clone, Debug)]
 pub(super) struct Transaction {
     pub ask: Ask,
-    /// The line whose place the new line gets once no first level has it any more, and its way.
+    /// The line whose place the new line gets once no first level has it, and its way.
     pub victim: Option<(u64, usize)>,
     /// Bit i: port i has been probed and has not answered.
     pub probed: u8,
