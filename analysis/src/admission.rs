@@ -321,7 +321,7 @@ impl Share<'_> {
     }
 }
 
-/// What a job takes from its quota besides switches. Times in nanoseconds.
+/// The demand of a job on its quota besides switches. Times in nanoseconds.
 struct Job {
     cost: u64,
     /// Minimum inter-arrival time of jobs.
@@ -514,7 +514,7 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
         };
         // A job is released this late after its arrival, from which its deadline counts.
         let jitter = given.map_or(0, |task| task.jitter.nanoseconds());
-        // What its jobs need per period of the quota.
+        // The need of its jobs per period of the quota.
         let needed = (u128::from(charged) * u128::from(period))
             .div_ceil(u128::from(distance.nanoseconds().max(1)));
         let needed = u64::try_from(needed)

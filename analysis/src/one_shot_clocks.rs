@@ -40,7 +40,7 @@ const MILLION: u128 = 1_000_000;
 /// Picoseconds of a second.
 const SECOND: u128 = 1_000_000_000_000;
 
-/// By how much the clock of a core may be wrong, compared with the one that it follows.
+/// The possible error of a core's clock, compared with the one that it follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ClockBound {
     /// The core.
@@ -198,7 +198,7 @@ impl Errors {
         Self(all.map(|one| (one.core, one.end)).collect())
     }
 
-    /// By how much the clocks of two cores may differ.
+    /// The amount by which the clocks of two cores may differ.
     pub(crate) fn apart(&self, one: u16, other: u16) -> Time {
         let of = |core| self.0.get(&core).map_or(0, |time| time.0);
         match one == other {

@@ -17,7 +17,7 @@ pub struct Stage {
     pub name: String,
     /// Ticks that pass without the network.
     pub compute: Ticks,
-    /// What is done over the network, and how often.
+    /// The transactions, and how often each is done.
     pub transactions: Vec<(TransactionId, u64)>,
     /// `compute` was measured without others, and included the transactions' own time (it may be in another measured stage). Then each
     /// transaction counts only the time by which it may exceed its minimum, for example because its row was open.
@@ -50,13 +50,13 @@ impl Work {
     }
 }
 
-/// What decided a bound.
+/// The method that decided a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// Order of service and a bounded number of outstanding transactions; needs no regulation.
     Order,
-    /// What token buckets, demand and round trips admit in a window.
+    /// The amount that token buckets, demand and round trips admit in a window.
     Window,
     /// The same, where what was outstanding at the start of the window is bounded by when it must have taken its tokens.
     Propagated,
@@ -99,7 +99,7 @@ pub struct ResourceWait {
     pub resource: String,
     /// Longest wait in all, in ticks.
     pub wait: Ticks,
-    /// What decided it.
+    /// The method that decided it.
     pub method: Method,
 }
 
@@ -116,7 +116,7 @@ pub struct Bound {
     pub own_bucket: Ticks,
     /// Part of `path` at each resource, in the scenario's order.
     pub breakdown: Vec<ResourceWait>,
-    /// What decided most of the waiting.
+    /// The method that decided most of the waiting.
     pub method: Method,
 }
 

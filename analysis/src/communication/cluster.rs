@@ -95,7 +95,7 @@ pub enum ClusterError {
     Links,
 }
 
-/// What a program did in one job, alone.
+/// The work of a program in one job, alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClusterJob {
     /// Ticks.

@@ -50,7 +50,7 @@ pub(super) struct User<'a> {
     pub outstanding: u64,
     /// Ticks of the resource for one transaction.
     pub occupancy: u128,
-    /// Of that, what is outstanding in its own slots.
+    /// The part of it that is outstanding in its own slots.
     pub own: u128,
     /// Maximum cost of younger transactions that pass its own steps, where the order allows that.
     pub passed: u128,
@@ -607,7 +607,7 @@ mod tests {
         classes[1].pool = Some(Pool::Command);
         // The greater of 8 * 5 and 30, and the third.
         assert_eq!(bound(&classes), (42, 42));
-        // Of two sources on a tile the same; on two tiles each has its own.
+        // Two sources on one tile give the same; on two tiles, each has its own.
         let mut sources = [source(None, classes.clone()), source(None, classes)];
         let both = |sources: &[Source]| {
             let rivals: Vec<_> = sources.iter().map(rival).collect();

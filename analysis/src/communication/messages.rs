@@ -205,7 +205,7 @@ impl SystemBounds<'_> {
         for (from, to, message, packets) in classes {
             let list = &mut self.scenario.sources[from].classes;
             let kind = to.map_or(Kind::Call, Kind::Message);
-            // Of several gates to one application the one with the largest slots counts.
+            // If several gates lead to one application, the one with the largest slots counts.
             let known = self.kinds[from].entry(kind).or_insert(list.len());
             let longer = list
                 .get(*known)
@@ -225,8 +225,8 @@ impl SystemBounds<'_> {
         Ok(())
     }
 
-    /// What others wait for because a message is stored at an application: all of its blocks are read and push out two others each. Its
-    /// own time for that is [`Self::store`].
+    /// The work that others wait for because a message is stored at an application: all of its blocks are read and push out two others
+    /// each. Its own time for that is [`Self::store`].
     fn stored(&self, chip: &Chip, to: usize, payload: u64) -> Result<Vec<Step>, SystemError> {
         let app = &self.system.apps[to];
         let block = u64::from(chip.dtu(app.tile)?.block);

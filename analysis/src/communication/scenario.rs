@@ -119,9 +119,9 @@ pub struct TransactionClass {
     pub least_round_trip: Ticks,
     /// The owner of their slots, if classes of the same tile share them.
     pub pool: Option<Pool>,
-    /// What is known about their number, beyond the token bucket.
+    /// The known limits of their number, beyond the token bucket.
     pub demand: Option<Demand>,
-    /// What one does, in order.
+    /// The steps of one, in order.
     pub steps: Vec<Step>,
 }
 
@@ -214,7 +214,7 @@ pub enum CommunicationError {
     /// An index points nowhere.
     #[error("{what} {index} does not exist")]
     Missing {
-        /// What is missing.
+        /// The missing thing.
         what: &'static str,
         /// Its index.
         index: usize,

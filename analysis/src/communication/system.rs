@@ -65,7 +65,7 @@ pub enum SystemError {
     NoRight {
         /// Its name.
         app: String,
-        /// What it would need.
+        /// The right that it would need.
         what: &'static str,
     },
 }

@@ -114,7 +114,7 @@ impl Passage {
         self.first.occupancy.max(self.second.occupancy)
     }
 
-    /// What it adds to the services of all transactions ahead, if its arrival begins a busy period of the second server.
+    /// The time that it adds to the services of all transactions ahead, if its arrival begins a busy period of the second server.
     fn corner(&self) -> Ticks {
         let sum = self.between.saturating_add(self.second.occupancy);
         sum.saturating_sub(self.longer())

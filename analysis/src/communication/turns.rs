@@ -48,7 +48,7 @@ use super::cluster::{ClusterError, ClusterJob};
 use super::interference::{least_window, outages};
 use super::scenario::{CommunicationError, Outage, Ticks};
 
-/// What a hart can have under way.
+/// The requests that a hart can have under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UnderWay {
     /// Data requests, as many as its data cache has miss registers.
@@ -72,7 +72,7 @@ pub(super) struct Times {
     pub bursts: u64,
     /// Packets of a read's request, and of a line that is written.
     pub packets: [Ticks; 2],
-    /// By how much a request, a read and a write can exceed the least that they take.
+    /// The amount by which a request, a read and a write can exceed the least that they take.
     pub excess: [Ticks; 3],
     /// Maximum time of a read that waits for nobody.
     pub read: Ticks,
@@ -148,7 +148,7 @@ impl Rivals {
         })
     }
 
-    /// What each part is in a window of this length.
+    /// The value of each part in a window of this length.
     fn parts(&self, job: &ClusterJob, window: u128) -> [u128; PARTS.len()] {
         let Times {
             bank,

@@ -201,7 +201,7 @@ pub(super) fn pay_multiplexing_once(checked: &Checked<'_>, flow: usize) -> Optio
     delay(arrival, &whole).ok()
 }
 
-/// What crosses each stretch of a path, at its first server; `None` if any is unbounded.
+/// The arrivals that cross each stretch of a path, at its first server; `None` if any is unbounded.
 pub(super) fn crossing(
     checked: &Checked<'_>,
     flow: usize,

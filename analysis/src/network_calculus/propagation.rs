@@ -36,7 +36,7 @@ impl<'a> Propagation<'a> {
         }
     }
 
-    /// What `flows` (ascending, all of which cross `server`) bring to it together; `None` if unbounded.
+    /// The arrivals that `flows` (ascending, all of which cross `server`) bring to it together; `None` if unbounded.
     pub fn entering(&mut self, server: usize, flows: Vec<usize>) -> Option<ArrivalCurve> {
         if self.grouped {
             let key = (server, flows.clone());
@@ -93,7 +93,7 @@ impl<'a> Propagation<'a> {
         groups
     }
 
-    /// What a group brings, if all that it depends on is known.
+    /// The arrivals that a group brings, if all that it depends on is known.
     fn arrive(&self, server: usize, flows: &[usize]) -> Option<ArrivalCurve> {
         let fresh = flows
             .iter()
@@ -109,7 +109,7 @@ impl<'a> Propagation<'a> {
         Some(sum)
     }
 
-    /// What is known of flows at a server together.
+    /// The known arrivals of flows at a server together.
     fn sum(&self, server: usize, flows: &[usize]) -> Option<ArrivalCurve> {
         if flows.is_empty() {
             return Some(ArrivalCurve::zero());

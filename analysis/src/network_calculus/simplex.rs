@@ -24,7 +24,7 @@ pub(super) fn least_value(rows: &[(Vec<Exact>, Exact)], costs: &[Exact]) -> Opti
         row[columns + line] = Exact::from_integer(1.into());
         row[width - 1] = costs[line].clone();
     }
-    // What a unit of each variable gains.
+    // The gain of a unit of each variable.
     let mut gains = vec![Exact::zero(); width];
     for (column, (_, limit)) in rows.iter().enumerate() {
         gains[column] = limit.clone();

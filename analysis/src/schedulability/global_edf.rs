@@ -111,9 +111,9 @@ pub struct Nearest {
     pub test: &'static str,
     /// The task with which it fails most; `None` if it fails for all together.
     pub task: Option<usize>,
-    /// What it assumes the tasks demand, in processors.
+    /// The demand of the tasks that it assumes, in processors.
     pub asked: Exact,
-    /// What they may ask for.
+    /// The demand that it allows.
     pub allowed: Exact,
 }
 
@@ -165,7 +165,7 @@ pub fn nearest(tasks: &[Task], processors: u64, few: usize) -> Result<Option<Nea
     };
     all.extend(worst((0..tasks.len()).map(of)));
     let failed = all.into_iter().filter(|one| one.asked >= one.allowed);
-    // Of equals the first.
+    // If several are equal, the first one counts.
     let least = failed.min_by(|a, b| match (a.excess(), b.excess()) {
         (Some(a), Some(b)) => a.cmp(&b),
         (a, b) => b.is_some().cmp(&a.is_some()),

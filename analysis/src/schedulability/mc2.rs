@@ -78,7 +78,7 @@ pub struct System {
     pub overheads: Overheads,
 }
 
-/// What is guaranteed.
+/// The guarantees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guarantees {
     /// For each processor: every job of level A meets its deadline.

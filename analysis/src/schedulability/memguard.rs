@@ -86,7 +86,7 @@ mod tests {
         };
         assert_eq!(stall(10, &regulation), Ok(Some(36)));
         assert_eq!(stall(0, &regulation), Ok(Some(12)));
-        // What each access pays: 12 / 4.
+        // The part that each access pays: 12 / 4.
         assert_eq!(regulation.stalls(10), Some(30));
         assert!(
             stall(

@@ -40,7 +40,7 @@ pub struct MemoryTask {
     pub accesses: u64,
 }
 
-/// What runs on a core.
+/// The tasks of a core.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Core {
     /// Banks that its tasks use.

@@ -44,7 +44,7 @@ pub enum Partition {
     Failed {
         /// The task.
         task: usize,
-        /// What was placed before.
+        /// The tasks that were placed before.
         placed: Vec<Option<usize>>,
     },
 }

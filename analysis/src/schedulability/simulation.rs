@@ -20,7 +20,7 @@ pub enum Policy {
     EarliestDeadline,
 }
 
-/// What a simulation showed, for each task.
+/// The results of a simulation, for each task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Longest time from arrival to completion of any job that completed.

@@ -53,7 +53,7 @@ pub fn bounds(tasks: &[Task], processors: u64) -> Result<Option<Vec<Time>>, Task
         .collect())
 }
 
-/// What a processor leaves to the tasks: at least `rate * t - shortage` in any window of length `t`.
+/// The time that a processor leaves to the tasks: at least `rate * t - shortage` in any window of length `t`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Supply {
     /// Share over long windows: 0 to 1.

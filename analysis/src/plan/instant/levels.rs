@@ -22,7 +22,7 @@ struct Job {
 /// A processor.
 #[derive(Default)]
 struct Core {
-    /// What the kernel does before anything else: how long, and the job that results.
+    /// The work of the kernel that comes before anything else: how long, and the job that results.
     kernel: VecDeque<(u64, Option<Coming>)>,
     running: Option<usize>,
     interrupts: Vec<(u64, u64)>,
@@ -88,7 +88,7 @@ impl World<'_> {
         });
     }
 
-    /// What arrives now, and what the kernel has finished.
+    /// Handles arrivals of this moment, and work that the kernel has finished.
     fn come(&mut self) {
         let release = nanoseconds(self.system.overheads.release);
         let now = self.now;
