@@ -42,7 +42,7 @@ pub const TICK_LIMIT: u64 = 10_000_000_000_000;
 pub struct Platform {
     /// Name.
     pub name: String,
-    /// What it is, in one sentence.
+    /// A sentence about it.
     pub about: Option<String>,
     /// Tiled or bare.
     pub kind: PlatformKind,
@@ -206,7 +206,7 @@ pub struct Cache {
     pub mshrs: u32,
     /// Which line is given up.
     pub replacement: Replacement,
-    /// What it fetches ahead by itself.
+    /// Its prefetcher.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefetcher: Option<Prefetcher>,
 }
@@ -458,9 +458,9 @@ pub struct Controller {
     pub write_queue: Option<WriteQueue>,
     /// Channels.
     pub channels: u32,
-    /// What is interleaved over the channels.
+    /// The unit of interleaving over the channels.
     pub channel_map: Spread,
-    /// What is interleaved over the banks.
+    /// The unit of interleaving over the banks.
     pub bank_map: Spread,
     /// The bank's number is combined with the row's.
     pub xor: bool,
@@ -509,7 +509,7 @@ pub struct WriteQueue {
     pub low: u32,
 }
 
-/// What is interleaved over channels or banks.
+/// The unit of interleaving over channels or banks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
@@ -579,7 +579,7 @@ impl Network {
     }
 }
 
-/// What a streaming unit computes.
+/// The operation of a streaming unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
@@ -594,7 +594,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// As it is written.
+    /// Its word in descriptions.
     pub fn name(self) -> &'static str {
         match self {
             Self::Copy => "copy",
@@ -612,7 +612,7 @@ pub struct Accelerator {
     pub name: String,
     /// Its clock.
     pub clock: Clock,
-    /// What it computes.
+    /// Its operation.
     pub operation: Operation,
     /// Bytes that stream through per cycle.
     pub bytes_per_cycle: u32,

@@ -37,15 +37,15 @@ pub struct Peripheral {
     /// The tile that it interrupts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<u16>,
-    /// What it is.
+    /// Its kind.
     pub kind: PeripheralKind,
-    /// What its content is made from.
+    /// Seed of its content.
     pub seed: u64,
     /// Router that it is attached to.
     pub router: u16,
 }
 
-/// What a peripheral is.
+/// The kind of a peripheral.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PeripheralKind {

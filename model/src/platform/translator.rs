@@ -70,7 +70,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     }
 }
 
-/// What is wrong with the translator of a memory, and what would be right.
+/// The mistake in the translator of a memory, and its remedy.
 fn broken(platform: &Platform, memory: &Memory, node: &Node) -> Option<(String, String)> {
     let text = node.text("dropped-bits");
     let mut words = text.split_whitespace();
