@@ -29,7 +29,7 @@ pub struct Place {
     /// Bytes, if it is a memory tile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
-    /// What is on it: kernel, managers, applications.
+    /// Its residents: kernel, managers, applications.
     pub residents: Vec<Resident>,
 }
 

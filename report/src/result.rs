@@ -160,9 +160,9 @@ pub struct ClockResult {
 /// How wrong a clock is, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockError {
-    /// By how much it was wrong.
+    /// Its actual error.
     pub error: u64,
-    /// By how much it may be wrong.
+    /// Its maximum error.
     pub bound: u64,
 }
 
@@ -333,7 +333,7 @@ pub struct Bound {
     pub ticks: u64,
     /// Method.
     pub method: String,
-    /// What it covers, and its assumptions.
+    /// Its scope and its assumptions.
     pub covers: String,
 }
 
@@ -426,7 +426,7 @@ pub struct Incident {
     pub tile: u16,
     /// Application.
     pub application: String,
-    /// What happened.
+    /// The event.
     pub what: String,
     /// Backtrace and registers, if a program of the description crashed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -230,7 +230,7 @@ fn a_ruling_is_good_only_of_who_was_there_and_was_attacked() {
     }
 }
 
-/// What does not exist cannot be disturbed.
+/// An attack cannot disturb a domain that does not exist.
 #[test]
 fn a_domain_that_stopped_by_itself_is_not_held() {
     let mut result = sample();
