@@ -56,7 +56,7 @@ pub fn of_moved(
     }
 }
 
-/// What is known about a trap that ended a program. `read` returns a word of memory as the program sees it.
+/// The known facts about a trap that ended a program. `read` returns a word of memory as the program sees it.
 pub fn of(
     elf: &[u8],
     trap: &UnhandledTrap,

@@ -195,7 +195,7 @@ fn fills(cluster: &Cluster, tile: &Tile, hart: u16) -> u64 {
     }
 }
 
-/// What a program did alone.
+/// A program's work alone.
 #[derive(Clone, Debug)]
 struct Alone {
     flow: String,
@@ -206,7 +206,7 @@ struct Alone {
     time: u64,
     /// All its requests and write-backs, if it ended the run itself.
     all: Option<[u64; 2]>,
-    /// What it asked memory for.
+    /// The lines that it asked memory for.
     asked: Asked,
     /// Accesses that it can have under way.
     left: u64,
@@ -301,7 +301,7 @@ pub(super) fn plan(chosen: &[(String, System)], watched: bool) -> Vec<BesideRun>
     runs
 }
 
-/// What the program of a flow did in this run, in which it was alone.
+/// The work of a flow's program in this run, in which it was alone.
 ///
 /// # Errors
 /// Why it says nothing.
@@ -401,7 +401,7 @@ fn past_caches(ran: &Ran<'_>, tile: u16) -> Result<(), String> {
     }
 }
 
-/// What a hart asked memory for; nothing if it never did.
+/// The lines that a hart asked memory for; none if it never asked.
 fn asked(ran: &Ran<'_>, owner: Owner) -> Asked {
     ran.seen.ledger.asked(owner).cloned().unwrap_or_default()
 }

@@ -58,7 +58,7 @@ pub struct Booted {
     pub end: String,
     /// Exit code of the program, if it reported one.
     pub exit: Option<u32>,
-    /// What is known about the unhandled trap that ended the run, if one did.
+    /// The known facts about the unhandled trap that ended the run, if one did.
     pub crash: Option<Crash>,
     /// Cycles of the hart.
     pub cycles: u64,

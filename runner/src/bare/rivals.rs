@@ -8,7 +8,7 @@ use bulkhead_random::Random;
 /// The program of the rivals.
 pub const RIVAL: &str = "memory/bursts";
 
-/// What a rival does in a burst: the arguments of `memory/bursts`.
+/// The actions of a rival in a burst: the arguments of `memory/bursts`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Burst {
     /// Loads of lines of the second level.

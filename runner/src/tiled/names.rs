@@ -49,7 +49,7 @@ pub struct Notice {
     pub name: String,
     /// Tile.
     pub tile: u16,
-    /// What: `stopped: exit 0`.
+    /// The notice: `stopped: exit 0`.
     pub what: String,
 }
 
@@ -213,7 +213,7 @@ impl Naming for TiledNames {
         if let Some(name) = self.activities.get(&owner) {
             return name.clone();
         }
-        // What a tile does for no particular activity, it does for the only one that has ever been there.
+        // The work of a tile for no particular activity belongs to the only one that has ever been there.
         let begun = self.begun.get(&tile);
         let only = begun
             .filter(|all| all.len() == 1)

@@ -94,7 +94,7 @@ pub fn incidents(
     all
 }
 
-/// What is said of an application that may not even have started.
+/// The text about an application that may not even have started.
 pub const NOTHING: &str = "it printed nothing and set no marker";
 
 /// The beginning of an incident of an application that its manager stopped too early.
@@ -159,7 +159,7 @@ fn at_the_end(
     }
 }
 
-/// What an application's limit lets through in the whole run, if that is less than its memory: it may be waiting for tokens.
+/// The bytes that an application's limit lets through in the whole run, if they are fewer than its memory: it may be waiting for tokens.
 fn starved(system: &System, name: &str) -> String {
     let mut apps = system.apps.iter();
     let limited = apps.find_map(|app| Some((app.limit?, app)).filter(|one| one.1.name == name));
@@ -244,7 +244,7 @@ fn spent(system: &System, tiles: &[u16]) -> String {
     }
 }
 
-/// What an application did last, as far as is known.
+/// The last known action of an application.
 fn last(system: &System, said: &Said<'_>, name: &str) -> String {
     let own = format!("[{name}] ");
     let mut lines = said.console.lines().filter_map(|l| l.strip_prefix(&own));
