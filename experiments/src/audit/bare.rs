@@ -27,7 +27,7 @@ use bulkhead_runner::programs::Library;
 use bulkhead_runner::progress::Progress;
 use bulkhead_runner::run;
 
-/// What the rivals do.
+/// An attack by rivals.
 #[derive(Clone, Debug)]
 struct Attack {
     name: String,
@@ -318,7 +318,7 @@ impl Checking<'_> {
         }
     }
 
-    /// What an attack did beyond delays.
+    /// The harm of an attack beyond delays.
     fn harm(&self, quiet: &Ran, ran: &Ran) -> Vec<String> {
         let mut harm = Vec::new();
         let known = &quiet.variant.incidents;

@@ -14,7 +14,7 @@ pub struct Costs<'a> {
 }
 
 impl<'a> Costs<'a> {
-    /// Of a tile.
+    /// The costs of a tile.
     pub fn new(platform: &'a Platform, tile: &'a Tile) -> Self {
         Self { platform, tile }
     }

@@ -44,7 +44,7 @@ const LONGEST: &str = "20s";
 /// Maximum chains of a chase.
 const CHAINS: u64 = 8;
 
-/// What to measure.
+/// The measurement to make.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Name or file of the platform.
@@ -167,7 +167,7 @@ pub fn measure(options: &Options, progress: &dyn Progress) -> Result<Measurement
     })
 }
 
-/// What all runs have in common.
+/// The common part of all runs.
 struct Stand<'a> {
     platform: &'a Platform,
     options: &'a Options,

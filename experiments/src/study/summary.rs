@@ -10,7 +10,7 @@ use bulkhead_analysis::mc2::task_system::{Scenario, matching};
 use bulkhead_runner::error::Error;
 use serde::{Deserialize, Serialize};
 
-/// What the paper's text states about the study.
+/// The figures that the paper's text states about the study.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Figures {
     /// The paper.
@@ -212,7 +212,7 @@ pub fn comparisons(
 /// Sums of areas that must be above zero.
 type Sums = &'static [&'static [(f64, Scheme)]];
 
-/// What each of the paper's observations on the study claims about every scenario's areas.
+/// The claims of each of the paper's observations on the study about every scenario's areas.
 const CLAIMS: &[(&str, &str, Sums)] = &[
     (
         "7",
@@ -272,7 +272,7 @@ const CLAIMS: &[(&str, &str, Sums)] = &[
 pub struct Observation {
     /// Its number.
     pub number: String,
-    /// What was judged.
+    /// The claim that was judged.
     pub claim: String,
     /// Whether it holds for the sums over all scenarios of the study.
     pub of_sums: bool,

@@ -45,9 +45,9 @@ const HOP: u64 = 3;
 /// A comparison: each row is a case, and each column a figure of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// What is compared.
+    /// Its title.
     pub title: String,
-    /// What the figures are.
+    /// The names of the figures.
     pub columns: Vec<String>,
     /// Names of cases, and their figures.
     pub rows: Vec<(String, Vec<String>)>,

@@ -66,7 +66,7 @@ pub fn reasons<'a>(all: impl IntoIterator<Item = &'a Beside>) -> Vec<String> {
     reasons
 }
 
-/// What applications did alone while one of them was measured: the maximum of each kind in any of its spans.
+/// The work of applications alone while one of them was measured: the maximum of each kind in any of its spans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
     /// Worst span in ticks.
