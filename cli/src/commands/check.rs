@@ -40,8 +40,7 @@ pub fn check(options: &Check) -> Outcome {
     }
 }
 
-/// What looks like a mistake but may not be one: names that mention an automotive level while the letter suggests another one.
-/// Those levels count the other way round.
+/// Possible mistakes: names that mention an automotive level while the letter suggests another one. Those levels count the other way round.
 fn notes(system: &System) -> Vec<String> {
     let all = system.domains.iter().filter_map(|domain| {
         let level = asil(&domain.local)?;
