@@ -381,8 +381,8 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
 /// Cases of each random test in the quick run.
 const QUICK_CASES: &str = "16";
 
-/// What a developer runs after every change, in under five minutes on two cores: the laws, the unit tests with few random cases, and
-/// whether the chip's programs build. Whole systems, conformance and Python are left to [`test`].
+/// The steps that a developer runs after every change, in under five minutes on two cores: the laws, the unit tests with few random cases,
+/// and whether the chip's programs build. Whole systems, conformance and Python are left to [`test`].
 pub fn quick(root: &Path) -> Result<bool, String> {
     let packages = tree::packages(root)?;
     let units = ["test", "--quiet", "--no-fail-fast", "--lib"];
