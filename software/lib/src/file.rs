@@ -46,11 +46,11 @@ pub struct File<'a> {
     held: Vec<Piece>,
     /// The piece that was used last.
     window: Window,
-    /// What the window allows for the next transfer.
+    /// The bytes that the window allows for the next transfer.
     ahead: Ahead,
 }
 
-/// What a transfer needs to know if it continues where the last one ended.
+/// The state for a transfer that continues where the last one ended.
 #[derive(Clone, Copy, Debug)]
 struct Ahead {
     /// Bytes from the position on that can be read without asking the server.

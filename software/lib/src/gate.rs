@@ -26,7 +26,7 @@ pub use bulkhead_abi::words::Aligned;
 /// Result of an operation on a gate.
 pub type Result<T> = core::result::Result<T, DtuError>;
 
-/// What a one-way message says in addition to its payload; it travels as the label of the answer.
+/// The meaning of a one-way message in addition to its payload; it travels as the label of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// Nothing.

@@ -89,7 +89,7 @@ pub struct Socket {
     pub kind: SocketKind,
 }
 
-/// What a socket is.
+/// The kind of a socket.
 pub enum SocketKind {
     /// Datagrams.
     Udp(Udp),

@@ -63,7 +63,7 @@ pub trait Card {
 )]
 #[repr(C)]
 pub struct Request {
-    /// What to do.
+    /// The operation.
     pub operation: u64,
     /// Handle of the socket.
     pub socket: u64,
