@@ -690,7 +690,7 @@ mod tests {
         )))
         .unwrap();
         assert!(!refused[0].reservations[0].holds());
-        // Plus, for each job, two switches, and a message before and after its begin.
+        // Plus, for each job, two switches, and a message before and after its start.
         let (switch, received) = (10_662, 400);
         assert_eq!(refused[0].switch, switch);
         let extra = 2 * switch + 2 * received;

@@ -183,7 +183,7 @@ impl<'a> Rival<'a> {
         }
     }
 
-    /// The most that was outstanding at some moment.
+    /// The largest total outstanding at one moment.
     pub fn under_way(&self) -> u128 {
         at_once(std::slice::from_ref(self), |u| {
             u128::from(u.outstanding) * u.own
@@ -381,7 +381,8 @@ pub(super) fn order_bound(arbitration: Arbitration, rivals: &[Rival], step: &Ste
             });
             before.saturating_add(step.passed.into())
         }
-        // The same for those in its own queue. Beside each of them and beside it goes as much of the acknowledged work, in turns.
+        // The same for those in its own queue. With each of them, and with this transaction, as much of the acknowledged work is served, in
+        // turns.
         Arbitration::Turns { least } => {
             let beside = |own: u128| own.saturating_add(own.div_ceil(u128::from(least.max(1))));
             let before = at_once(rivals, |u| {
@@ -419,7 +420,7 @@ pub(super) fn order_bound(arbitration: Arbitration, rivals: &[Rival], step: &Ste
                 let most = others.entry(port).or_default();
                 *most = occupancy.max(*most);
             }
-            // Before each packet of the own input, and before the victim, one of each other input.
+            // One packet of each other input precedes each packet of the own input, and the victim.
             others.values().fold(own_service, |sum, most| {
                 sum.saturating_add((own_packets + 1).saturating_mul(*most))
             })

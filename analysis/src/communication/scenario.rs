@@ -93,7 +93,7 @@ pub struct Source {
 pub struct Regulator {
     /// Bytes per second, positive.
     pub rate: u64,
-    /// Bytes at most.
+    /// Maximum bytes in the bucket.
     pub limit: u64,
     /// Ticks between two refills, positive.
     pub period: Ticks,

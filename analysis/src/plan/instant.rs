@@ -444,7 +444,7 @@ const SLOTS: &str =
 const MISSED: &str = "Jobs need not come with the table. Here each task's first job comes just after the slot that is followed by the longest time without a \
      slot of its own, and the others come a period after each other; a job that waits for its slot may be served in the second turn of the table.";
 
-/// The begin of the slot after which a task waits longest for its next one.
+/// The start of the slot after which a task waits longest for its next one.
 fn just_missed(table: &Table, task: usize) -> u64 {
     let own = table.slots.iter().filter(|slot| slot.task == task);
     let starts: Vec<u64> = own.map(|slot| nanoseconds(slot.start)).collect();

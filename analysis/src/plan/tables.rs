@@ -1,4 +1,4 @@
-//! Tables of processors, from the description or built, with the decisions that begin their slots.
+//! Tables of processors, from the description or built, with the decisions that start their slots.
 //!
 //! Why it exists: a table is made once and followed forever, so what its slots lose must be counted in advance. What it deliberately does
 //! not know: what tasks cost. The tables themselves are in [`crate::schedulability::table`].

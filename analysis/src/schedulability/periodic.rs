@@ -194,7 +194,7 @@ mod tests {
             .unwrap()
     }
 
-    /// By hand: two tasks of cost 2 and period 4 that never meet, then one that fits between nothing.
+    /// By hand: two tasks of cost 2 and period 4 that never meet, then a second one too long for the gap.
     #[test]
     fn offsets_keep_tasks_apart() {
         let tasks = [Task::new(2, 4), Task::new(2, 4)];
