@@ -1,10 +1,10 @@
-//! The home agent of a memory: in which order coherent clusters get its lines (decision record 0006).
+//! The home agent of a memory: the order in which coherent clusters get its lines (decision record 0006).
 //!
-//! Why it exists: each cluster keeps its first levels coherent by itself; between clusters, something must decide who has a line. A
-//! home has one transaction for each line at most. It asks every other coherent cluster for the line, takes modified bytes, and only
-//! then lets memory answer; requests for a line that is busy wait in the order of arrival. It remembers nothing of a line between
-//! transactions, as an interconnect without a snoop filter (Arm CoreLink CCI-400). What it deliberately does not know: times, bytes, and
-//! what clusters do inside.
+//! Why it exists: each cluster keeps its first levels coherent by itself; between clusters, something must decide who has a line. A home
+//! has at most one transaction for each line. It asks every other coherent cluster for the line, takes modified bytes, and only then lets
+//! memory answer; requests for a line that is busy wait in the order of arrival. It keeps no state of a line between transactions, like an
+//! interconnect without a snoop filter (Arm CoreLink CCI-400). What it deliberately does not know: times, bytes, and what clusters do
+//! inside.
 //!
 //! Who can fill it: a cluster has as many requests here as its second level has transactions, and each of them waits for one turn of each
 //! other request for the same line.

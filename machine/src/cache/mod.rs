@@ -42,7 +42,7 @@ pub struct Evicted {
     pub owner: Owner,
 }
 
-/// Harts that share a cache, at most.
+/// Maximum number of harts that share a cache.
 pub const HARTS: usize = 2;
 
 /// No address: addresses of lines are multiples of their length.

@@ -3,7 +3,7 @@
 //! Why it exists: a hart that copies cannot compute, and blocks of data have strides. The engine has channels with their own registers
 //! ([`bulkhead_abi::dma`]) and two sides: one channel at a time begins a read and one a write, and an access keeps its side for as many
 //! cycles as its data need. Channels take turns; a wait is charged to the owners of the channels that had the turns. What it deliberately
-//! does not know: which memory an address is in, and what an access costs there; whoever has the engine forwards its accesses.
+//! does not know: which memory an address is in, and what an access costs there; the component that holds the engine forwards its accesses.
 
 mod channel;
 mod descriptor;

@@ -595,7 +595,7 @@ fn a_requester_is_a_tile_or_a_hart_of_one() {
         requests.push((1, Owner::new(0, 1), 65536, false));
         *b.ends(&requests).last().expect("nine")
     };
-    // Slots of 46 cycles; the first one begins after the front end of 10. Data ends 11 + 11 + 4 after the begin of a slot.
+    // Slots of 46 cycles; the first one begins after the front end of 10. Data ends 11 + 11 + 4 after the start of a slot.
     assert_eq!(served(|owner| owner), 10 + 46 + 26);
     assert_eq!(served(|owner| Owner::new(owner.tile, 0)), 10 + 8 * 46 + 26);
 }

@@ -1,4 +1,4 @@
-//! Whose hart ended a run, and what harts have in their registers and on their stacks.
+//! The owner whose hart ended a run, and the contents of harts' registers and stacks.
 //!
 //! Why it exists: the reader of a report about an unhandled trap, or about a program that did not finish, wants the chain of calls. What it
 //! deliberately does not know: programs.
