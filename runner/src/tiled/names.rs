@@ -22,7 +22,7 @@ pub struct TiledNames {
     tiles: BTreeMap<u16, Vec<String>>,
     /// Names of the description by their paths.
     known: BTreeMap<String, String>,
-    /// The begin that the kernel is currently announcing, and the words of the name so far.
+    /// The start that the kernel is currently announcing, and the words of the name so far.
     open: Option<(Begins, Vec<u64>)>,
     /// The path of the most recent activity with each number.
     paths: BTreeMap<u16, String>,
@@ -253,7 +253,7 @@ pub fn all_as(system: &System, activity: u16) -> Vec<MarkerEvent> {
     all
 }
 
-/// Markers of a kernel that announces a begin: number, creator, place, name.
+/// Markers of a kernel that announces a start: number, creator, place, name.
 #[doc(hidden)]
 pub fn begin(
     system: &System,
