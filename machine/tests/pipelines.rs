@@ -97,3 +97,36 @@ fn independent_misses_overlap_as_far_as_there_are_registers() {
         before = other;
     }
 }
+
+/// A marker has the value that its register gets, also if a load that misses still brings it.
+#[test]
+fn a_marker_has_the_value_that_a_load_brings() {
+    let single = |interval| chip(interval, 4);
+    let clustered = |interval| {
+        let mut config = cluster(2);
+        config.tiles[0].hart.interval = interval;
+        config.tiles[0].hart.load_buffer = 16;
+        config
+    };
+    for interval in [None, Some(OUT_OF_ORDER)] {
+        for config in [single(interval), clustered(interval)] {
+            let mut p = Program::default();
+            p.li(S0, MEMORY_BASE + DATA).addi(T1, ZERO, 1);
+            p.ld(T1, S0, 0).marker(T1, 0x100);
+            p.ld(T1, S0, 64).marker(T1, 0x101).word(WFI);
+            let mut machine = Machine::new(&config).unwrap();
+            for (line, value) in [(0, 77u64), (1, 78)] {
+                let bytes = value.to_le_bytes();
+                machine
+                    .load_memory(MEMORY, DATA + 64 * line, &bytes)
+                    .unwrap();
+            }
+            start_hart(&mut machine, (0, 0), &p, 0x1_0000);
+            let end = machine.run(RunLimit { ticks: 1_000_000 }, None);
+            assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
+            let markers = machine.markers();
+            let values: Vec<u64> = markers.iter().map(|marker| marker.value).collect();
+            assert_eq!(values, [77, 78], "{interval:?}");
+        }
+    }
+}

@@ -218,10 +218,10 @@ impl Op {
             FpArithmetic => (float::sources(self), f(self.rd)),
             FpToInteger => (float::sources(self), x(self.rd)),
             FpFromInteger => (x(self.rs1), f(self.rd)),
-            Marker | Fence | FenceI | Ecall | Ebreak | Mret | Sret | Wfi | Illegal => (0, 0),
+            Fence | FenceI | Ecall | Ebreak | Mret | Sret | Wfi | Illegal => (0, 0),
             Csrrwi | Csrrsi | Csrrci => (0, x(self.rd)),
             SfenceVma => (x(self.rs1) | x(self.rs2), 0),
-            CacheBlock | Prefetch => (x(self.rs1), 0),
+            CacheBlock | Prefetch | Marker => (x(self.rs1), 0),
             Jalr | Lb | Lh | Lw | Ld | Lbu | Lhu | Lwu | Lr | Csrrw | Csrrs | Csrrc => {
                 (x(self.rs1), x(self.rd))
             }
