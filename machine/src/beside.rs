@@ -2,8 +2,9 @@
 //!
 //! Why it exists: on a chip whose harts have caches, an engine is a device of the whole chip. Harts of all tiles read and write its
 //! registers over the network, and its accesses travel as packets to the memories, including those of tiles. It does not see caches:
-//! software flushes lines that it has stored, and lines that an engine has written. A channel that begins to request an interrupt sends a
-//! message to the tile that the platform names. What it deliberately does not know: which program uses it, and other parts.
+//! software flushes lines that it has stored, and lines that an engine has written. The home agents of the memories ask the coherent
+//! clusters for what a coherent peripheral accesses. A channel that begins to request an interrupt sends a message to the tile that the
+//! platform names. What it deliberately does not know: which program uses it, and other parts.
 
 use crate::config::{MemoryMap, PlatformConfig};
 use crate::dma::{self, Access, Data, Dma, DmaStatistics, Failure, Side};
@@ -11,10 +12,10 @@ use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::hart::RemoteOperation;
 use crate::ledger::Ledger;
-use crate::noc::{Account, Delivery, Packet, PacketKind, Transaction};
+use crate::noc::{Account, Delivery, Packet, PacketKind, Transaction, Want};
 use crate::peripheral::{self, Peripheral};
 use crate::tcm::TcmMap;
-use crate::types::{Owner, Tick, TileId, align};
+use crate::types::{Owner, Tick, TileId, align, inline};
 use bulkhead_abi::bandwidth::BC_END;
 use bulkhead_abi::memory_map::{BANDWIDTH_BASE, BANDWIDTH_SIZE, DMA_BASE, DMA_SIZE};
 use bulkhead_abi::plic::source;
@@ -234,6 +235,8 @@ pub struct BesidePart {
     back: Tick,
     /// The tile that it interrupts, and the source of its first channel there.
     interrupts: Option<(TileId, u32)>,
+    /// Its accesses to memory ask the coherent clusters, whose lines have so many bytes.
+    coherent: Option<u32>,
 }
 
 impl BesidePart {
@@ -241,17 +244,19 @@ impl BesidePart {
     pub fn new(place: u32, platform: &PlatformConfig, back: Tick) -> Self {
         let engines = platform.engines.len();
         let index = place as usize;
-        let (id, dma, cycle, registers, interrupts) = match platform.engines.get(index) {
+        let (id, dma, cycle, registers, interrupts, coherent) = match platform.engines.get(index) {
             Some(one) => {
                 let dma = Mover::Dma(Dma::new(&one.dma, one.id));
-                (one.id, dma, one.dma.cycle, one.registers, one.interrupts)
+                let cycle = one.dma.cycle;
+                (one.id, dma, cycle, one.registers, one.interrupts, false)
             }
             None => {
                 let one = &platform.peripherals[index - engines];
                 let owner = dma::owner(one.id, 0);
                 let dma = Peripheral::new(one, owner, platform.ticks_per_second);
                 let dma = Mover::Peripheral(Box::new(dma));
-                (one.id, dma, one.cycle, one.registers, one.interrupts)
+                let (registers, coherent) = (one.registers, one.coherent);
+                (one.id, dma, one.cycle, registers, one.interrupts, coherent)
             }
         };
         Self {
@@ -265,6 +270,7 @@ impl BesidePart {
             limit: Tick::MAX,
             back,
             interrupts: interrupts.map(|tile| (tile, source(place, 0))),
+            coherent: coherent.then(|| platform.coherent_line()),
         }
     }
 
@@ -422,30 +428,46 @@ impl BesidePart {
             let Some((owner, tag, account, access)) = begun else {
                 continue;
             };
-            let (address, bytes) = (access.address, access.bytes);
-            let Some((to, address)) = self.place(address, bytes.into()) else {
+            let (physical, bytes) = (access.address, access.bytes);
+            let Some((to, address)) = self.place(physical, bytes.into()) else {
                 self.dma.answer(now, tag, Err(Failure::Nothing));
                 continue;
             };
-            let (transaction, kind) = match access.data {
-                None => {
-                    let kind = PacketKind::ReadRequest { address, bytes };
-                    (Transaction::DmaRead, kind)
-                }
-                Some(data) => {
-                    let data = match data {
-                        Data::Burst(data) => data,
-                        Data::Word(value) => value.to_le_bytes()[..bytes as usize].into(),
-                    };
-                    let kind = PacketKind::WriteRequest {
+            let data = access.data.map(|data| match data {
+                Data::Burst(data) => data,
+                Data::Word(value) => value.to_le_bytes()[..bytes as usize].into(),
+            });
+            let transaction = match data {
+                None => Transaction::DmaRead,
+                Some(_) => Transaction::DmaWrite,
+            };
+            // Caches have lines of memories, and not of tightly coupled ones.
+            let line = self
+                .coherent
+                .filter(|_| self.map.has(physical, bytes.into()));
+            let mut line_data = None;
+            let kind = match (line, data) {
+                (None, None) => PacketKind::ReadRequest { address, bytes },
+                (None, data) => PacketKind::WriteRequest {
+                    address,
+                    bytes,
+                    data,
+                },
+                (Some(length), data) => {
+                    line_data = data.as_deref().map(inline);
+                    PacketKind::Coherent {
+                        line: (physical / u64::from(length)) as u32,
                         address,
                         bytes,
-                        data: Some(data),
-                    };
-                    (Transaction::DmaWrite, kind)
+                        want: match data {
+                            None => Want::Fetch,
+                            Some(_) => Want::Put,
+                        },
+                    }
                 }
             };
             let mut packet = Packet::request(now, self.id, to, owner, tag, transaction, kind);
+            packet.line = line_data;
             packet.account = account;
             self.send(now, Box::new(packet), fabric);
         }

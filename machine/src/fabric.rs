@@ -123,7 +123,8 @@ impl Fabric {
             true => Vec::new(),
             false => {
                 let memories = config.memories.iter();
-                memories.map(|m| Home::new(m.id, &coherent)).collect()
+                let line = config.coherent_line();
+                memories.map(|m| Home::new(m.id, &coherent, line)).collect()
             }
         };
         Self {
@@ -306,6 +307,8 @@ impl Fabric {
                 | PacketKind::Surrendered { .. }
                 | PacketKind::Grant { .. }
                 | PacketKind::Managed
+                | PacketKind::ReadResponse { .. }
+                | PacketKind::WriteResponse { .. }
         ) {
             return self.serve_home(now, index, packet);
         }
@@ -490,9 +493,9 @@ impl Fabric {
         account: Account,
         kind: PacketKind,
     ) {
-        match kind {
-            PacketKind::AtomicWrite { .. } | PacketKind::Grant { .. } | PacketKind::Managed => {}
-            PacketKind::Stored => {
+        match (&kind, &packet.kind) {
+            (PacketKind::AtomicWrite { .. }, _) | (_, PacketKind::Coherent { .. }) => {}
+            (PacketKind::Stored, _) => {
                 let transaction = crate::noc::Transaction::CacheWrite;
                 return self
                     .ledger

@@ -1,4 +1,4 @@
-//! The home agent of a memory: the order in which coherent clusters get its lines (decision record 0006).
+//! The home agent of a memory: the order in which coherent clusters and devices get its lines (decision record 0006).
 //!
 //! Why it exists: each cluster keeps its first levels coherent by itself; between clusters, something must decide who has a line. A home
 //! has at most one transaction for each line. It asks every other coherent cluster for the line, takes modified bytes, and only then lets
@@ -6,12 +6,14 @@
 //! interconnect without a snoop filter (Arm CoreLink CCI-400). What it deliberately does not know: times, bytes, and what clusters do
 //! inside.
 //!
-//! Who can fill it: a cluster has as many requests here as its second level has transactions, and each of them waits for one turn of each
-//! other request for the same line.
+//! A coherent device asks as a cluster does, but keeps no copy: clusters share a line that it reads, and give up one that it writes.
+//!
+//! Who can fill it: a cluster has as many requests here as its second level has transactions, a device as many as it may have under way.
+//! Each of them waits for one turn of each other request for the same line.
 
 use crate::hart::QosIds;
 use crate::ledger::{Ledger, Resource, Transaction as Kind};
-use crate::noc::{Packet, PacketKind, Surrender};
+use crate::noc::{Packet, PacketKind, Surrender, Want};
 use crate::types::{Owner, Tick, TileId};
 use std::collections::VecDeque;
 
@@ -44,7 +46,10 @@ pub enum Order {
 
 #[derive(Debug)]
 struct Transaction {
+    /// The line.
     tag: u32,
+    /// The part that wants it, and the tag of its request.
+    requester: (TileId, u32),
     owner: Owner,
     /// `None`: memory serves it.
     request: Option<Box<Packet>>,
@@ -59,6 +64,8 @@ struct Transaction {
 pub struct Home {
     memory: TileId,
     clusters: Vec<TileId>,
+    /// Bytes of a line of these clusters.
+    pub line: u32,
     transactions: Vec<Transaction>,
     waiting: VecDeque<Box<Packet>>,
     /// The caller takes them, in their order.
@@ -66,11 +73,12 @@ pub struct Home {
 }
 
 impl Home {
-    /// The home of a memory tile's lines, for these coherent clusters. It asks them in this order.
-    pub fn new(memory: TileId, clusters: &[TileId]) -> Self {
+    /// The home of a memory tile's lines of so many bytes, for these coherent clusters. It asks them in this order.
+    pub fn new(memory: TileId, clusters: &[TileId], line: u32) -> Self {
         Self {
             memory,
             clusters: clusters.to_vec(),
+            line,
             transactions: Vec::new(),
             waiting: VecDeque::new(),
             orders: Vec::new(),
@@ -91,19 +99,26 @@ impl Home {
         self.transactions.iter().position(|t| t.tag == tag)
     }
 
-    /// A request of a cluster ([`PacketKind::Coherent`]) has arrived.
+    /// The line that a request is about, and what it wants of it.
+    fn wanted(request: &Packet) -> (u32, Want) {
+        match request.kind {
+            PacketKind::Coherent { line, want, .. } => (line, want),
+            _ => panic!("a home serves coherent clusters and devices, not {request:?}"),
+        }
+    }
+
+    /// A request of a cluster or of a device ([`PacketKind::Coherent`]) has arrived.
     pub fn ask(&mut self, request: Box<Packet>) {
-        match self.find(request.tag) {
+        match self.find(Self::wanted(&request).0) {
             Some(_) => self.waiting.push_back(request),
             None => self.begin(request),
         }
     }
 
     fn begin(&mut self, request: Box<Packet>) {
-        let PacketKind::Coherent { want, .. } = request.kind else {
-            panic!("a home serves coherent clusters, not {request:?}");
-        };
-        let (tag, owner, ids) = (request.tag, request.owner, request.ids);
+        let (tag, want) = Self::wanted(&request);
+        let (owner, ids) = (request.owner, request.ids);
+        let requester = (request.source, request.tag);
         let others = self.clusters.iter().filter(|id| **id != request.source);
         let before = self.orders.len();
         self.orders.extend(others.map(|cluster| Order::Ask {
@@ -115,6 +130,7 @@ impl Home {
         }));
         self.transactions.push(Transaction {
             tag,
+            requester,
             owner,
             request: Some(request),
             asked: self.orders.len() - before,
@@ -159,18 +175,24 @@ impl Home {
         self.serve(at);
     }
 
-    /// The answer to a request for this line leaves: anything sent to that cluster from now on arrives after it.
-    pub fn left(&mut self, now: Tick, tag: u32, ledger: &mut Ledger) {
-        let at = self.find(tag);
-        let at = at.unwrap_or_else(|| panic!("line {tag:#x} is not busy"));
-        let culprit = self.transactions.remove(at).owner;
+    /// The answer to this request leaves: anything sent to its cluster from now on arrives after it.
+    pub fn left(&mut self, now: Tick, requester: (TileId, u32), ledger: &mut Ledger) {
+        let mut all = self.transactions.iter();
+        let at = all.position(|t| t.requester == requester && t.request.is_none());
+        let at = at.unwrap_or_else(|| panic!("{requester:?} is not served: {self:?}"));
+        let Transaction {
+            tag,
+            owner: culprit,
+            ..
+        } = self.transactions.remove(at);
         let resource = Resource::Home(self.memory);
-        for waiting in self.waiting.iter_mut().filter(|w| w.tag == tag) {
+        let about = |request: &Packet| Self::wanted(request).0 == tag;
+        for waiting in self.waiting.iter_mut().filter(|w| about(w)) {
             let (victim, account) = (waiting.owner, &mut waiting.account);
             let waited = now - account.accounted();
             ledger.wait(account, victim, culprit, resource, waited);
         }
-        let next = self.waiting.iter().position(|w| w.tag == tag);
+        let next = self.waiting.iter().position(|w| about(w));
         if let Some(next) = next.and_then(|next| self.waiting.remove(next)) {
             self.begin(next);
         }

@@ -66,7 +66,16 @@ fn chip(harts: &[u16], kind: PeripheralKind) -> PlatformConfig {
         kind,
         users: None,
         windows: vec![(BUFFER, WINDOW)],
+        coherent: false,
     });
+    config
+}
+
+/// The same, where the clusters and the peripheral are coherent.
+fn coherent_chip(harts: &[u16], kind: PeripheralKind) -> PlatformConfig {
+    let mut config = chip(harts, kind);
+    config.tiles = coherent(harts).tiles;
+    config.peripherals[0].coherent = true;
     config
 }
 
@@ -478,7 +487,8 @@ fn the_length_of_a_window_changes_nothing() {
 #[test]
 fn peripherals_that_cannot_be_are_refused() {
     type Change = fn(&mut PeripheralConfig);
-    let all: [(&str, Change); 9] = [
+    let all: [(&str, Change); 10] = [
+        ("coherent bursts", |c| c.coherent = true),
         ("used twice", |c| c.id = 0),
         ("a burst must be", |c| c.burst = 96),
         ("smaller than a burst", |c| c.bucket = 32),
@@ -508,5 +518,193 @@ fn peripherals_that_cannot_be_are_refused() {
         change(&mut config.peripherals[0]);
         let what = Machine::new(&config).err().expect("refused").what;
         assert!(what.contains(expected), "{expected}: {what}");
+    }
+}
+
+/// The word at an address, as the harts of a tile find it.
+fn word(machine: &Machine, tile: TileId, address: u64) -> u64 {
+    let mut word = [0; 8];
+    machine.peek(tile, address, &mut word).expect("memory");
+    u64::from_le_bytes(word)
+}
+
+fn marked(machine: &Machine, kind: u32) -> Vec<u64> {
+    let markers = machine.markers().into_iter();
+    let own = markers.filter(|m| u32::from(m.kind) == kind);
+    own.map(|m| m.value).collect()
+}
+
+/// Without a flush, the device gets what harts have stored and harts see what it has written, if it is coherent; and only then. What it does
+/// not write of a line stays as a hart of another cluster has left it.
+#[test]
+fn a_coherent_device_needs_no_flushes() {
+    for harts in [&[1u16][..], &[2, 1], &[1, 0, 1]] {
+        let other = harts.len() as TileId - 1;
+        for together in [true, false] {
+            let mut config = match together {
+                true => coherent_chip(harts, storage()),
+                false => chip(harts, storage()),
+            };
+            config.peripherals[0].bucket = 64;
+            let mut p = Program::default();
+            // Dirty: the word before the blocks' destination, the first word there, and the source of the second command.
+            p.li(S1, BUFFER).addi(T1, ZERO, 77);
+            p.sd(T1, S1, 0).sd(T1, S1, 8).li(S1, BUFFER + 0x2000);
+            p.sd(T1, S1, 0).sd(T1, S1, 504);
+            command(&mut p, READ, [2, BUFFER + 8, 512]);
+            command(&mut p, WRITE, [BUFFER + 0x2000, 100, 512]);
+            let wait = p.here();
+            p.ld(T1, S0, QUEUED).branch(1, T1, ZERO, wait);
+            p.li(S1, BUFFER + 8)
+                .ld(T1, S1, 0)
+                .marker(T1, SEEN)
+                .word(WFI);
+            let mut machine = machine(&config, &[((0, 0), p)]);
+            idle(&mut machine);
+            let content = content::seeded(7, 64 << 10);
+            let first = u64::from_le_bytes(content[1024..1032].try_into().unwrap());
+            let expected = if together { first } else { 77 };
+            assert_eq!(marked(&machine, SEEN), [expected], "{harts:?} {together}");
+            assert_eq!(word(&machine, 0, BUFFER), 77);
+            let stored = machine.storage(DEVICE).unwrap();
+            let kept = if together { 77 } else { 0 };
+            assert_eq!(stored[51_200..51_208], u64::to_le_bytes(kept));
+            assert_eq!(stored[51_704..51_712], u64::to_le_bytes(kept));
+            if together {
+                let mut there = [0; 512];
+                machine.peek(other, BUFFER + 8, &mut there).unwrap();
+                assert_eq!(there, content[1024..1536], "{harts:?}");
+            }
+            waits_are_booked(&machine);
+        }
+    }
+}
+
+/// Words next to those that a device writes are counted by harts of all clusters: no count and no byte is lost.
+#[test]
+fn a_device_and_harts_write_the_same_lines() {
+    for harts in [&[2u16, 2][..], &[1, 1, 1], &[3]] {
+        let kind = PeripheralKind::Camera {
+            period: PERIOD,
+            lines: 40,
+            packet: 24,
+            gap: 300,
+            seed: 3,
+        };
+        let config = coherent_chip(harts, kind);
+        let counters = [BUFFER, BUFFER + 0x58];
+        let mut programs = Vec::new();
+        for (tile, count) in harts.iter().enumerate() {
+            for port in 0..usize::from(*count) {
+                let mut p = Program::default();
+                if programs.is_empty() {
+                    command(&mut p, START, [0, BUFFER + 8, 72]);
+                    p.addi(S2, ZERO, 400);
+                    let again = p.here();
+                    p.ld(T1, S0, COMPLETED).sd(T1, S0, CONSUMED);
+                    for counter in counters {
+                        p.li(S1, counter).addi(T2, ZERO, 1).amo(0, 0, ZERO, S1, T2);
+                    }
+                    p.addi(S2, S2, -1).branch(1, S2, ZERO, again);
+                    p.li(T0, STOP).sd(T0, S0, COMMAND).word(FENCE).word(WFI);
+                } else {
+                    p.addi(S2, ZERO, 400);
+                    let again = p.here();
+                    for counter in counters {
+                        p.li(S1, counter);
+                        let retry = p.here();
+                        p.lr(T0, S1).addi(T0, T0, 1).sc(T1, S1, T0);
+                        p.branch(1, T1, ZERO, retry);
+                    }
+                    p.addi(S2, S2, -1).branch(1, S2, ZERO, again).word(WFI);
+                }
+                programs.push(((tile as TileId, port), p));
+            }
+        }
+        let all = 400 * programs.len() as u64;
+        let mut machine = machine(&config, &programs);
+        idle(&mut machine);
+        for counter in counters {
+            assert_eq!(word(&machine, 0, counter), all, "{harts:?}");
+        }
+        let delivered = register(&machine, COMPLETED);
+        assert!(delivered > 20, "{delivered}");
+        for slot in 0..3 {
+            let mut packet = [0; 24];
+            let address = BUFFER + 8 + 24 * slot;
+            machine.peek(0, address, &mut packet).unwrap();
+            let [frame, line] =
+                [0, 4].map(|at| u32::from_le_bytes(packet[at..at + 4].try_into().unwrap()));
+            let whole = content::packet(3, (frame, line), 0, 24);
+            assert_eq!(packet, *whole, "{harts:?} {slot}");
+        }
+        let bookings = machine.ledger().bookings();
+        let device = Owner::new(DEVICE, 1);
+        let waited = |victim: bool| {
+            let home = |resource| matches!(resource, Resource::Home(_) | Resource::Directory(_));
+            let mut all = bookings.iter().filter(|one| home(one.resource));
+            all.any(|one| (if victim { one.victim } else { one.culprit }) == device)
+        };
+        assert!(waited(true) && waited(false), "{harts:?}: {bookings:?}");
+        waits_are_booked(&machine);
+    }
+}
+
+/// Windows of any length and other numbers change nothing, and all waits are booked.
+#[test]
+fn coherent_devices_depend_on_no_window() {
+    for harts in [&[3u16][..], &[2, 1], &[1, 1, 2]] {
+        let (plain, programs) = busy(harts);
+        let mut config = plain;
+        config.tiles = coherent(harts).tiles;
+        config.peripherals[0].coherent = true;
+        config.peripherals[1].coherent = harts.len() != 2;
+        let until = 300_000;
+        let mut whole = machine(&config, &programs);
+        assert_eq!(whole.run(RunLimit { ticks: until }, None), Outcome::Limit);
+        let mut pieces = machine(&config, &programs);
+        in_pieces(&mut pieces, until);
+        assert!(register(&whole, COMPLETED) > 10);
+        assert_eq!(whole.statistics(), pieces.statistics());
+        assert_eq!(whole.digest(), pieces.digest(), "{harts:?}");
+        for transaction in [Transaction::DmaRead, Transaction::DmaWrite] {
+            keeps_its_rate(&begins(&whole, transaction));
+        }
+    }
+}
+
+/// An access of a coherent device to a line that nobody has takes the way to each cluster and back, and the look-up there, more. The
+/// slowest question counts.
+#[test]
+fn an_access_of_a_coherent_device_asks_the_clusters_first() {
+    let took = |config: &PlatformConfig, transaction| {
+        let mut p = Program::default();
+        command(&mut p, READ, [0, BUFFER, 512]);
+        let wait = p.here();
+        p.ld(T1, S0, QUEUED).branch(1, T1, ZERO, wait);
+        command(&mut p, WRITE, [BUFFER, 64, 512]);
+        p.word(WFI);
+        let mut machine = machine(config, &[((0, 0), p)]);
+        idle(&mut machine);
+        let all = machine.ledger().transactions().iter();
+        let own = all.filter(|one: &&Ended| {
+            one.owner == Owner::new(DEVICE, 1) && one.transaction == transaction
+        });
+        let first = own.min_by_key(|one| one.begin).expect("it has accessed");
+        first.end - first.begin
+    };
+    for transaction in [Transaction::DmaRead, Transaction::DmaWrite] {
+        let apart = took(&chip(&[1], storage()), transaction);
+        let together = took(&coherent_chip(&[1], storage()), transaction);
+        let network = &chip(&[1], storage()).network;
+        let (cycle, hop) = (network.cycle, network.link + network.router);
+        let wire = u64::from(network.header.div_ceil(network.width));
+        let way = (2 * network.interface + hop + network.link + wire) * cycle;
+        // The look-up: 12 cycles of 2 ticks, as for a miss of a coherent cluster.
+        let more = together - apart;
+        assert!(
+            more.abs_diff(2 * way + 24) <= cycle,
+            "{transaction:?}: {more}, two ways of {way} and the look-up"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Several coherent clusters against the same model: between them are a network, a home and a memory.
+//! Several coherent clusters, and a coherent device, against the same model: between them are a network, a home and a memory.
 //!
 //! Packets from one end to another stay in order within one of two networks, as with reads and writes apart, and nothing else is certain:
 //! memory serves what it has in any order.
@@ -14,31 +14,40 @@ const MEMORY: TileId = 100;
 const READS: usize = 0;
 const WRITES: usize = 1;
 
+/// Accesses that the coherent device has under way, at most.
+const PIECES: usize = 4;
+
 /// Everything outside the clusters.
 pub(super) struct Outside {
     home: Home,
-    /// By cluster and network.
+    /// By cluster and network; a coherent device comes last.
     up: Vec<[VecDeque<Packet>; 2]>,
     down: Vec<[VecDeque<Packet>; 2]>,
     /// The packets that memory works on, with their answers.
     serving: Vec<(Box<Packet>, PacketKind)>,
+    /// Tags of the device's accesses that are not answered, and its next one.
+    pieces: Vec<u32>,
+    piece: u32,
 }
 
 impl Outside {
     pub fn new(clusters: usize) -> Self {
         let ids: Vec<TileId> = (0..clusters as TileId).collect();
-        let ways = || (0..clusters).map(|_| Default::default()).collect();
+        let ways = || (0..=clusters).map(|_| Default::default()).collect();
         Self {
-            home: Home::new(MEMORY, &ids),
+            home: Home::new(MEMORY, &ids, LINE as u32),
             up: ways(),
             down: ways(),
             serving: Vec::new(),
+            pieces: Vec::new(),
+            piece: 0,
         }
     }
 
     pub fn is_quiet(&self) -> bool {
         let mut ways = self.up.iter().chain(&self.down).flatten();
-        self.home.is_idle() && self.serving.is_empty() && ways.all(VecDeque::is_empty)
+        let device = self.pieces.is_empty();
+        device && self.home.is_idle() && self.serving.is_empty() && ways.all(VecDeque::is_empty)
     }
 
     /// Sends what a directory wants from memory.
@@ -50,6 +59,7 @@ impl Outside {
                 Below::Read { line, alone, .. } => {
                     let want = if alone { Want::Write } else { Want::Read };
                     let kind = PacketKind::Coherent {
+                        line: index(line) as u32,
                         address: line,
                         bytes,
                         want,
@@ -58,6 +68,7 @@ impl Outside {
                 }
                 Below::Manage { line, what, .. } => {
                     let kind = PacketKind::Coherent {
+                        line: index(line) as u32,
                         address: line,
                         bytes,
                         want: Want::Manage(what),
@@ -96,8 +107,8 @@ impl Outside {
 impl World {
     /// A packet arrives somewhere, or memory completes something.
     pub(super) fn serve_outside(&mut self) {
-        let clusters = self.directories.len() as u64;
-        let (cluster, way) = (self.random.below(clusters), self.random.below(2));
+        let requesters = self.directories.len() as u64 + 1;
+        let (cluster, way) = (self.random.below(requesters), self.random.below(2));
         let (cluster, way) = (cluster as usize, way as usize);
         match self.random.below(3) {
             0 => self.arrive_at_memory(cluster, way),
@@ -109,6 +120,54 @@ impl World {
 
     fn outside(&mut self) -> &mut Outside {
         self.outside.as_mut().expect("several clusters")
+    }
+
+    /// The device begins an access to a word, if fewer than [`PIECES`] are under way. Its tags are no lines.
+    pub(super) fn access_of_device(&mut self) {
+        let device = self.directories.len();
+        let line = LINE * self.random.below(self.truth.len() as u64);
+        let word = self.random.below(8);
+        let want = [Want::Fetch, Want::Put][self.random.below(2) as usize];
+        let outside = self.outside();
+        if outside.pieces.len() == PIECES {
+            return;
+        }
+        let tag = outside.piece;
+        outside.piece += 1;
+        outside.pieces.push(tag);
+        let kind = PacketKind::Coherent {
+            line: index(line) as u32,
+            address: line + 8 * word,
+            bytes: 8,
+            want,
+        };
+        let (id, transaction) = (device as TileId, Transaction::DmaRead);
+        let owner = Owner::new(id, 1);
+        let packet = Packet::request(0, id, MEMORY, owner, tag, transaction, kind);
+        outside.up[device][READS].push_back(packet);
+    }
+
+    /// The home lets memory serve the device: what it reads is what was written last, and what it writes is that from now on.
+    fn serve_device(&mut self, address: u64, want: Want) -> PacketKind {
+        let (line, word) = (address - address % LINE, (address % LINE / 8) as usize);
+        let known = self.is_known(line);
+        let there = &mut self.memory[index(line)][8 * word..8 * word + 8];
+        let truth = &mut self.truth[index(line)];
+        if want == Want::Put {
+            self.value += 1;
+            there.copy_from_slice(&self.value.to_le_bytes());
+            truth.words[word] = self.value;
+            truth.writes.push(usize::MAX);
+            return PacketKind::WriteResponse { error: false };
+        }
+        let read = u64::from_le_bytes(there.try_into().unwrap());
+        let right = !known || read == truth.words[word];
+        assert!(right, "a device finds {read} in {line:#x}, not {truth:?}");
+        PacketKind::ReadResponse {
+            error: false,
+            data: Some(there.into()),
+            bytes: 8,
+        }
     }
 
     fn arrive_at_memory(&mut self, cluster: usize, way: usize) {
@@ -132,8 +191,7 @@ impl World {
     }
 
     fn obey(&mut self) {
-        let outside = self.outside.as_mut().expect("several clusters");
-        for order in std::mem::take(&mut outside.home.orders) {
+        for order in std::mem::take(&mut self.outside().home.orders) {
             match order {
                 Order::Ask {
                     cluster,
@@ -146,22 +204,29 @@ impl World {
                     let probe = Transaction::Probe;
                     let mut packet = Packet::request(0, MEMORY, cluster, owner, tag, probe, kind);
                     packet.ids = ids;
-                    outside.down[usize::from(cluster)][READS].push_back(packet);
+                    self.outside().down[usize::from(cluster)][READS].push_back(packet);
                 }
                 Order::Serve {
                     mut request, alone, ..
                 } => {
-                    let PacketKind::Coherent { want, bytes, .. } = request.kind else {
+                    let PacketKind::Coherent {
+                        address,
+                        want,
+                        bytes,
+                        ..
+                    } = request.kind
+                    else {
                         panic!("{request:?}");
                     };
                     let kind = match want {
                         Want::Manage(_) => PacketKind::Managed,
-                        _ => {
+                        Want::Fetch | Want::Put => self.serve_device(address, want),
+                        Want::Read | Want::Write => {
                             request.line = Some(self.memory[request.tag as usize]);
                             PacketKind::Grant { alone, bytes }
                         }
                     };
-                    outside.serving.push((request, kind));
+                    self.outside().serving.push((request, kind));
                 }
             }
         }
@@ -175,15 +240,13 @@ impl World {
         let at = self.random.below(count) as usize;
         let outside = self.outside.as_mut().expect("several clusters");
         let (mut packet, kind) = outside.serving.swap_remove(at);
-        let way = match kind {
-            PacketKind::WriteResponse { .. } => WRITES,
-            _ => READS,
-        };
-        let (tag, cluster) = (packet.tag, usize::from(packet.source));
+        let coherent = matches!(packet.kind, PacketKind::Coherent { .. });
+        let way = if coherent { READS } else { WRITES };
+        let (tag, source) = (packet.tag, packet.source);
         packet.answer(kind);
-        outside.down[cluster][way].push_back(*packet);
-        if way == READS {
-            outside.home.left(0, tag, &mut self.ledger);
+        outside.down[usize::from(source)][way].push_back(*packet);
+        if coherent {
+            outside.home.left(0, (source, tag), &mut self.ledger);
         }
     }
 
@@ -191,6 +254,12 @@ impl World {
         let Some(packet) = self.outside().down[cluster][way].pop_front() else {
             return;
         };
+        if cluster == self.directories.len() {
+            let pieces = &mut self.outside().pieces;
+            let at = pieces.iter().position(|piece| *piece == packet.tag);
+            pieces.swap_remove(at.expect("the device has asked"));
+            return;
+        }
         let (directory, ledger) = (&mut self.directories[cluster], &mut self.ledger);
         let (line, account) = (u64::from(packet.tag) * LINE, packet.account);
         match packet.kind {

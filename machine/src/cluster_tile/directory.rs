@@ -18,13 +18,13 @@ use self::transaction::{Holders, Memory, Transaction, Waiting};
 use super::capacity::Capacity;
 #[cfg(test)]
 use super::messages::Coverage;
-use super::messages::{Ask, Below, Down, Looked, Port, Reply, Request, inline};
+use super::messages::{Ask, Below, Down, Looked, Port, Reply, Request};
 use crate::cache::{Cache, CacheStatistics};
 use crate::config::CacheConfig;
 use crate::hart::{Management, QosIds};
 use crate::ledger::{Ledger, Level, Resource};
 use crate::noc::{Account, Transaction::CacheRead};
-use crate::types::{Line, Owner, Tick, TileId};
+use crate::types::{Line, Owner, Tick, TileId, inline};
 use std::collections::VecDeque;
 
 /// Maximum number of harts of a cluster.

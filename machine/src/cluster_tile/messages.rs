@@ -201,13 +201,6 @@ pub enum Below {
     },
 }
 
-/// A line as messages carry it.
-pub(super) fn inline(bytes: &[u8]) -> Line {
-    let mut line = [0; crate::types::LINE_MAX];
-    line[..bytes.len()].copy_from_slice(bytes);
-    line
-}
-
 /// Which transitions of the protocol's tables have happened: state, event, how often. Only tests count.
 #[cfg(test)]
 #[derive(Clone, Debug, Default)]

@@ -363,6 +363,7 @@ impl SecondLevel {
                 place.unwrap_or_else(|| panic!("line {line:#x} is in no memory"));
             let (memory, bytes) = (self.map.id(memory), self.line);
             let coherent = |want| PacketKind::Coherent {
+                line: (line / u64::from(bytes)) as u32,
                 address,
                 bytes,
                 want,

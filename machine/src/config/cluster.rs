@@ -124,6 +124,13 @@ impl PlatformConfig {
         coherent.map(|(tile, _)| tile.id).collect()
     }
 
+    /// Bytes of a line of the coherent clusters; 0: there are none.
+    pub fn coherent_line(&self) -> u32 {
+        let mut coherent = self.clusters().filter(|(_, cluster)| cluster.coherent);
+        let l2 = coherent.find_map(|(tile, _)| tile.l2.as_ref());
+        l2.map_or(0, |l2| l2.line)
+    }
+
     /// Checks what the machine relies on for clusters and the tiles beside them.
     pub(super) fn validate_clusters(&self) -> Result<(), ConfigError> {
         let fail = |tile: &TileConfig, what: &str| {
@@ -143,8 +150,14 @@ impl PlatformConfig {
         let coherent = self.clusters().filter(|(_, cluster)| cluster.coherent);
         let lines = coherent.filter_map(|(tile, _)| Some((tile, tile.l2.as_ref()?.line)));
         let lines: Vec<_> = lines.collect();
-        if let [(tile, _)] = lines[..] {
-            return fail(tile, "cluster: no other cluster is coherent with it");
+        let device = self.peripherals.iter().any(|one| one.coherent);
+        if let [(tile, _)] = lines[..]
+            && !device
+        {
+            return fail(
+                tile,
+                "cluster: no other cluster or device is coherent with it",
+            );
         }
         if let Some((tile, _)) = lines.iter().find(|(_, line)| *line != lines[0].1) {
             return fail(tile, "cluster: coherent clusters have lines of one length");

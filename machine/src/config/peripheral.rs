@@ -39,6 +39,8 @@ pub struct PeripheralConfig {
     pub users: Option<Vec<Owner>>,
     /// The ranges of physical addresses that it may use, each a first address and bytes.
     pub windows: Vec<(u64, u64)>,
+    /// Its accesses are coherent with the caches of the coherent clusters, of which there is one; its bursts are not longer than their lines.
+    pub coherent: bool,
 }
 
 /// The kind of a peripheral.
@@ -164,6 +166,13 @@ impl PlatformConfig {
             let id = one.id;
             if let Err(what) = one.validate(self.network.chunk) {
                 return fail(format!("peripheral {id}: {what}"));
+            }
+            let line = self.coherent_line();
+            if one.coherent && one.burst > line {
+                return fail(format!(
+                    "peripheral {id}: coherent bursts are at most a line of the coherent clusters ({line} bytes; 0: there are none), not {}",
+                    one.burst
+                ));
             }
             if let Some(tile) = one.interrupts
                 && !self.tiles.iter().any(|other| other.id == tile)

@@ -13,36 +13,41 @@ use crate::types::{LINE_MAX, Tick};
 use crate::home::Home;
 
 impl Fabric {
-    /// A packet of a coherent cluster has arrived at a memory, or the answer to one leaves.
-    pub(super) fn serve_home(&mut self, now: Tick, index: usize, packet: Box<Packet>) {
-        let tag = packet.tag;
-        match packet.kind.clone() {
+    /// A packet of a coherent cluster or device has arrived at a memory, or the answer to one leaves.
+    pub(super) fn serve_home(&mut self, now: Tick, index: usize, mut packet: Box<Packet>) {
+        match &packet.kind {
             PacketKind::Coherent { .. } => self.homes[index].ask(packet),
             PacketKind::Surrendered { .. } => {
                 self.store(index, &packet);
                 self.homes[index].answered(now, &packet, &mut self.ledger);
             }
-            answer => {
-                let account = packet.account;
+            PacketKind::Grant { .. }
+            | PacketKind::Managed
+            | PacketKind::ReadResponse { .. }
+            | PacketKind::WriteResponse { .. } => {
+                let (account, requester) = (packet.account, (packet.source, packet.tag));
+                let answer = std::mem::replace(&mut packet.kind, PacketKind::Managed);
                 self.respond(now, packet, account, answer);
-                self.homes[index].left(now, tag, &mut self.ledger);
+                self.homes[index].left(now, requester, &mut self.ledger);
             }
+            _ => panic!("a home has nothing to do with {packet:?}"),
         }
         self.obey(now, index);
     }
 
     /// From now on, memory has what a cluster has given up.
     fn store(&mut self, index: usize, packet: &Packet) {
-        if let (PacketKind::Surrendered { address, bytes, .. }, Some(line)) =
-            (&packet.kind, &packet.line)
-        {
-            self.memories[index]
-                .reservations
-                .end(*address, (*bytes).into());
-            let address = self.translated(index, *address);
-            let (place, offset) = self.bytes_behind(index, address);
-            let range = range(&self.ram[place], offset, *bytes).expect("a line in this memory");
-            self.ram[place][range].copy_from_slice(&line[..*bytes as usize]);
+        match (&packet.kind, &packet.line) {
+            (PacketKind::Surrendered { bytes: 0, .. }, None) => {}
+            (PacketKind::Surrendered { address, bytes, .. }, Some(line)) if *bytes != 0 => {
+                let reservations = &mut self.memories[index].reservations;
+                reservations.end(*address, (*bytes).into());
+                let address = self.translated(index, *address);
+                let (place, offset) = self.bytes_behind(index, address);
+                let range = range(&self.ram[place], offset, *bytes).expect("a line in this memory");
+                self.ram[place][range].copy_from_slice(&line[..*bytes as usize]);
+            }
+            _ => panic!("bytes without a line, or a line without bytes: {packet:?}"),
         }
     }
 
@@ -103,6 +108,7 @@ impl Fabric {
         given: bool,
     ) {
         let PacketKind::Coherent {
+            line: number,
             address,
             bytes,
             want,
@@ -122,21 +128,53 @@ impl Fabric {
             (Want::Manage(_), true) => {
                 return self.access(now, index, write, request, PacketKind::Managed);
             }
-            (Want::Read | Want::Write, _) => {}
+            (Want::Put, _) => {
+                let line = request.line.take().expect("a device brings what it writes");
+                self.memories[index].reservations.end(address, bytes.into());
+                self.ram[place][range].copy_from_slice(&line[..bytes as usize]);
+                if given {
+                    self.store_beside(now, index, number, &request);
+                }
+                let kind = PacketKind::WriteResponse { error: false };
+                return self.access(now, index, write, request, kind);
+            }
+            (Want::Read | Want::Write | Want::Fetch, _) => {}
         }
-        let line = request.line.insert([0; LINE_MAX]);
-        line[..bytes as usize].copy_from_slice(&self.ram[place][range]);
-        let kind = PacketKind::Grant { alone, bytes };
+        let there = &self.ram[place][range];
+        let kind = match want {
+            Want::Fetch => PacketKind::ReadResponse {
+                error: false,
+                data: Some(there.into()),
+                bytes,
+            },
+            _ => {
+                let line = request.line.insert([0; LINE_MAX]);
+                line[..bytes as usize].copy_from_slice(there);
+                PacketKind::Grant { alone, bytes }
+            }
+        };
         if !given {
             return self.access(now, index, read, request, kind);
         }
-        // The line continues at once, and goes to the chips in parallel. The hart that wanted it pays, as for lines that its fills evict.
-        let (id, owner, tag) = (self.memories[index].id, request.owner, request.tag);
-        let stored = PacketKind::Stored;
-        let mut packet = Packet::request(now, id, id, owner, tag, Transaction::CacheWrite, stored);
-        packet.ids = request.ids;
-        self.access(now, index, write, Box::new(packet), PacketKind::Stored);
+        self.store_beside(now, index, number, &request);
         self.served(index, now, request, account, kind);
+    }
+
+    /// A line that a cluster has given up goes to the chips, in parallel with the answer to the request. The request's owner pays, as for
+    /// lines that its fills evict.
+    fn store_beside(&mut self, now: Tick, index: usize, line: u32, request: &Packet) {
+        let PacketKind::Coherent { address, .. } = request.kind else {
+            panic!("a home serves {request:?}");
+        };
+        let bytes = self.homes[index].line;
+        // A device's part of a line need not begin where the line does.
+        let address = self.translated(index, address - address % u64::from(bytes));
+        let (id, owner) = (self.memories[index].id, request.owner);
+        let (kind, transaction) = (PacketKind::Stored, Transaction::CacheWrite);
+        let mut packet = Packet::request(now, id, id, owner, line, transaction, kind);
+        packet.ids = request.ids;
+        let write = (address, bytes, true);
+        self.access(now, index, write, Box::new(packet), PacketKind::Stored);
     }
 
     /// The bytes of a line that is on its way to a memory, from a coherent cluster.

@@ -21,7 +21,7 @@
 //!
 //! What it deliberately does not know: what packets mean, and what happens at their destination.
 
-use super::packet::{Account, Packet, PacketKind, Transaction};
+use super::packet::{Account, Packet, PacketKind, Transaction, Want};
 use super::topology::{LinkShape, Node, Shape};
 use crate::config::links::{PORT_BITS, PORTS_MAX};
 use crate::config::{Channels, NetworkConfig};
@@ -387,6 +387,7 @@ impl Network {
             Channels::Acknowledged { .. } => true,
         };
         match kind {
+            PacketKind::Coherent { want, .. } if *want == Want::Put => WRITES,
             PacketKind::ReadRequest { .. } | PacketKind::Coherent { .. } => READS,
             // A question of a home follows the answer that it gave to that cluster before; an answer of a cluster, its written lines.
             PacketKind::Grant { .. } | PacketKind::Managed | PacketKind::Wanted { .. }

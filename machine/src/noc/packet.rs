@@ -9,15 +9,19 @@ pub use crate::ledger::{Account, Transaction};
 use crate::types::{Line, Owner, Tick, TileId};
 use bulkhead_abi::message::Header;
 
-/// A cluster's request for a line.
+/// The request of a cluster or a coherent device for a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Want {
-    /// Its bytes, to read them.
+    /// A cluster: its bytes, to read them.
     Read,
-    /// Its bytes, and no other cluster may have it.
+    /// A cluster: its bytes, and no other cluster may have it.
     Write,
     /// A cache-management operation in all other clusters.
     Manage(Management),
+    /// A device: bytes of it as they are now. The device keeps no copy.
+    Fetch,
+    /// A device: bytes of it change, and no cluster may keep the old ones.
+    Put,
 }
 
 /// How a cluster must treat a line that another one wants.
@@ -35,8 +39,8 @@ impl Want {
     /// How the other clusters must treat the line then.
     pub fn surrender(self) -> Surrender {
         match self {
-            Want::Read | Want::Manage(Management::Clean) => Surrender::Share,
-            Want::Write | Want::Manage(Management::Flush) => Surrender::Give,
+            Want::Read | Want::Fetch | Want::Manage(Management::Clean) => Surrender::Share,
+            Want::Write | Want::Put | Want::Manage(Management::Flush) => Surrender::Give,
             Want::Manage(Management::Invalidate) => Surrender::Discard,
         }
     }
@@ -126,11 +130,13 @@ pub enum PacketKind {
         /// The source, as the controller numbers it ([`bulkhead_abi::plic::source`]).
         source: u16,
     },
-    /// A coherent cluster's request for a line, to the memory's home agent.
+    /// The request of a coherent cluster or device for a line, to the memory's home agent.
     Coherent {
+        /// The line, as all clusters number it.
+        line: u32,
         /// Address in the memory.
         address: u64,
-        /// Bytes of the line.
+        /// Bytes of the line; of a device's request, the bytes that it accesses. [`Packet::line`] begins with those of a [`Want::Put`].
         bytes: u32,
         /// The request.
         want: Want,
@@ -207,7 +213,13 @@ impl PacketKind {
                 _ => u32::from(*bytes),
             },
             PacketKind::RemoteAnswer { bytes, .. } => u32::from(*bytes),
-            PacketKind::Grant { bytes, .. } | PacketKind::Surrendered { bytes, .. } => *bytes,
+            PacketKind::Grant { bytes, .. }
+            | PacketKind::Surrendered { bytes, .. }
+            | PacketKind::Coherent {
+                bytes,
+                want: Want::Put,
+                ..
+            } => *bytes,
             // A message-signalled interrupt is a write of four bytes.
             PacketKind::Interrupt { .. } => 4,
             PacketKind::Message {

@@ -65,7 +65,7 @@ pub const PERIPHERAL: ElementRule = ElementRule {
             "coherent",
             Boolean,
             "false",
-            "Its accesses see the caches of a cluster. The machine cannot do that.",
+            "Its accesses are coherent with the caches of the coherent clusters: the home agent in front of each memory asks these for every line. Its bursts are at most a line.",
         ),
         optional(
             "block",

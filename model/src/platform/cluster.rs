@@ -55,8 +55,17 @@ fn named<'a>(root: &'a Node, element: &'a str, name: Option<String>) -> Option<&
     root.all(element).find(|node| node.text("name") == name)
 }
 
-/// Coherent clusters come at least in pairs, and have lines of one length and one name for each line; no line is fetched ahead of its use
-/// there.
+/// Bytes of a line of the coherent clusters; `None`: no tile has one.
+pub(super) fn coherent_line(root: &Node) -> Option<u64> {
+    root.all("tile").find_map(|tile| {
+        let cluster = named(root, "cluster", tile.maybe_text("cluster"))?;
+        let cache = named(root, "cache", tile.maybe_text("l2"))?;
+        cluster.boolean("coherent").then(|| cache.size("line").0)
+    })
+}
+
+/// Coherent clusters have another one or a device to be coherent with, lines of one length, and one name for each line; no line is fetched
+/// ahead of its use there.
 fn coherent(root: &Node, errors: &mut Vec<Diagnostic>) {
     let mut wrong = |cause: String, node: &Node, attribute: &str, help: String| {
         let place = node.place(attribute);
@@ -68,17 +77,18 @@ fn coherent(root: &Node, errors: &mut Vec<Diagnostic>) {
     };
     let tiles = root.all("tile");
     let all: Vec<_> = tiles.filter_map(|tile| Some((tile, of(tile)?))).collect();
-    if all.len() < 2 {
+    let device = || root.all("peripheral").any(|one| one.boolean("coherent"));
+    if all.is_empty() || all.len() == 1 && !device() {
         let alone = root.all("cluster").filter(|one| one.boolean("coherent"));
         for cluster in alone {
             let name = cluster.text("name");
             wrong(
                 format!(
-                    "cluster `{name}` is coherent with other clusters, but no two tiles have such a cluster"
+                    "cluster `{name}` is coherent with other clusters and devices, but there is nothing that it is coherent with"
                 ),
                 cluster,
                 "coherent",
-                "remove it: the harts of one cluster are coherent without it; or write it at the clusters of two tiles".into(),
+                "remove it: the harts of one cluster are coherent without it; or write it at the clusters of two tiles, or at a <peripheral>, too".into(),
             );
         }
         return;

@@ -43,6 +43,9 @@ pub struct Peripheral {
     pub seed: u64,
     /// Router that it is attached to.
     pub router: u16,
+    /// Its accesses are coherent with the caches of the coherent clusters.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub coherent: bool,
 }
 
 /// The kind of a peripheral.
@@ -166,6 +169,7 @@ pub(super) fn read(node: &Node, clock: Clock, errors: &mut Vec<Diagnostic>) -> O
         kind,
         seed: node.integer("seed"),
         router: number("router") as u16,
+        coherent: node.boolean("coherent"),
     })
 }
 
@@ -204,14 +208,25 @@ pub(super) fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnosti
                 "remove it".into(),
             );
         }
-        if node.boolean("coherent") {
-            wrong(
-                "is coherent with caches, which the machine cannot do".into(),
-                "coherent",
-                "remove it: a directory takes requests of its own harts only; programs flush lines (cbo.flush) around transfers".into(),
-            );
-        }
         let (burst, bucket) = (node.size("burst").0, node.size("bucket"));
+        let line = super::cluster::coherent_line(root);
+        match (node.boolean("coherent"), line) {
+            (true, None) => wrong(
+                "is coherent with caches, but no tile has a coherent cluster".into(),
+                "coherent",
+                "write coherent=\"true\" at the <cluster> of a tile, or remove it: programs then flush lines (cbo.flush) around transfers".into(),
+            ),
+            (true, Some(line)) if burst > line => wrong(
+                format!(
+                    "is coherent, and has bursts of {}, which are longer than a line ({})",
+                    Size(burst),
+                    Size(line)
+                ),
+                "burst",
+                format!("write {}: a device asks the caches for one line at a time", Size(line)),
+            ),
+            _ => {}
+        }
         let chunk = platform.network.chunk;
         if !burst.is_power_of_two() || burst > u64::from(chunk) {
             wrong(
@@ -294,7 +309,8 @@ pub(super) fn write(writer: &mut Writer, one: &Peripheral) {
         .attribute("registers", one.registers)
         .optional("interrupts", one.interrupts)
         .attribute("seed", one.seed)
-        .attribute("router", one.router);
+        .attribute("router", one.router)
+        .optional("coherent", one.coherent.then_some("true"));
     match one.kind {
         PeripheralKind::Storage { block, size } => {
             writer.size("block", block).size("size", size);

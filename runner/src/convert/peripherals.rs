@@ -61,6 +61,7 @@ pub(super) fn peripheral(
         },
         users: None,
         windows: windows.collect(),
+        coherent: one.coherent,
     }
 }
 

@@ -207,14 +207,16 @@ fn a_program_has_the_share_of_the_memory_that_another_one_gives_it() {
 fn the_traffic_of_a_device_is_its_programs() {
     let options = Options {
         system: "bare/devices".into(),
-        variants: ["alone", "beside", "banks"].map(str::to_owned).into(),
+        variants: ["alone", "beside", "banks", "coherent"]
+            .map(str::to_owned)
+            .into(),
         ..Options::default()
     };
     let result = run(&options, &Silent).expect("it runs").result;
-    let [alone, beside, banks] = &result.variants[..] else {
-        panic!("three variants");
+    let [alone, beside, banks, coherent] = &result.variants[..] else {
+        panic!("four variants");
     };
-    for variant in [alone, beside, banks] {
+    for variant in [alone, beside, banks, coherent] {
         assert!(variant.incidents.is_empty(), "{:?}", variant.incidents);
         assert_eq!(variant.flows[0].latency.count, 20);
     }
@@ -224,6 +226,16 @@ fn the_traffic_of_a_device_is_its_programs() {
     assert!(waited(beside, "table", "viewer", "") > 0);
     let worst = |variant: &VariantResult| variant.flows[0].latency.max;
     assert!(worst(alone) < worst(banks) && worst(banks) < worst(beside));
+    // A frame needs no flush then; and the disk's accesses ask the caches, so the hog is the culprit there, too.
+    let viewer = |variant: &VariantResult| {
+        let mut tasks = variant.tasks.iter();
+        let task = tasks.find(|one| one.application == "viewer");
+        task.expect("a task").worst
+    };
+    assert!(viewer(coherent) < viewer(beside), "{:?}", coherent.tasks);
+    let asked = |variant| waited(variant, "table", "hog", "directory");
+    assert_eq!(asked(beside), 0);
+    assert!(banked(coherent) > banked(banks));
     // The camera's frames were looked at in time; and nothing bounds the pass, which is said.
     let promises = result.verdict.promises();
     let looked = promises.iter().any(|one| one.what.contains("viewer"));
@@ -242,20 +254,35 @@ fn a_disk_has_its_files_content() {
     let mut content = vec![0u8; 40_000];
     content[..8].copy_from_slice(&0x1234_5678u64.to_le_bytes());
     std::fs::write(folder.path().join("blocks.bin"), &content).expect("it can be written");
-    let run_with = |expected: u64, file: &str| {
+    let run_as = |expected: u64, file: &str, flush: bool, coherent: bool| {
         let system = folder.path().join("system.xml");
         let text = format!(
             r#"<system name="s" paradigm="bare" platform="imx6-devices" duration="2ms"><domain name="d">
             <app name="a" harts="3" program="devices/storage" memory="256KiB"><argument name="jobs" value="1"/><argument name="expect" value="{expected}"/>
-            <argument name="check" value="true"/><attach peripheral="disk" {file}/></app></domain></system>"#
+            <argument name="check" value="true"/><argument name="flush" value="{flush}"/><attach peripheral="disk" {file}/></app></domain></system>"#
         );
         std::fs::write(&system, text).expect("it can be written");
+        let changes = [
+            "platform/cluster@coherent=true",
+            "platform/peripheral[disk]@coherent=true",
+            "platform/peripheral[disk]@burst=32B",
+        ];
+        let changes = changes.iter().filter(|_| coherent);
         let options = Options {
             system,
+            set: changes.map(|one| one.to_string()).collect(),
             ..Options::default()
         };
         run(&options, &Silent)
     };
+    let run_with = |expected, file: &str| run_as(expected, file, true, false);
+    // Without flushes, the disk and the caches agree if the disk is coherent, and only then.
+    for coherent in [true, false] {
+        let result = run_as(0x1234_5678, r#"file="blocks.bin""#, false, coherent);
+        let result = result.expect("it runs").result;
+        let incidents = &only(&result).incidents;
+        assert_eq!(incidents.is_empty(), coherent, "{incidents:?}");
+    }
     for (expected, fine) in [(0x1234_5678, true), (7, false)] {
         let result = run_with(expected, r#"file="blocks.bin""#)
             .expect("it runs")

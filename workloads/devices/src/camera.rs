@@ -2,7 +2,8 @@
 //!
 //! Arguments: `camera`, the address of the registers, and `camera-source`, the interrupt's number (the loader gives both for `<attach>`);
 //! `slots` of the ring; `frames`, after which the program ends the run. A frame is a job: it is released with the first packet, and complete
-//! when its last packet has been looked at. A lost packet ends the run with exit code 1, unless `lossy=true`.
+//! when its last packet has been looked at. A lost packet ends the run with exit code 1, unless `lossy=true`. With `flush=false` it does not
+//! flush the slots, as is right for a camera that is coherent with the caches.
 #![no_std]
 #![no_main]
 
@@ -25,7 +26,10 @@ fn main(program: &Program) {
     let (packet, lines) = (camera.get(UNIT), camera.get(LINES));
     let slots: u64 = program.value("slots", 8);
     let ring = program.memory.part(0, packet * slots);
-    ring.flush();
+    let flush: bool = program.value("flush", true);
+    if flush {
+        ring.flush();
+    }
     let interrupts = Interrupts::of(program);
     interrupts.listen(program.value("camera-source", 0));
     camera.set(DESTINATION, ring.base());
@@ -42,8 +46,10 @@ fn main(program: &Program) {
         interrupts.complete(source);
         while taken < delivered && taken < packets {
             let slot = ring.part(taken % slots * packet, packet);
-            // What the caches have of the slot is older.
-            slot.flush();
+            if flush {
+                // What the caches have of the slot is older.
+                slot.flush();
+            }
             let name = slot.get(0);
             let (frame, line) = (name & 0xFFFF_FFFF, name >> 32);
             if line == 0 {

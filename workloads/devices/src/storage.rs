@@ -3,7 +3,8 @@
 //!
 //! Arguments: `disk`, the address of the registers, and `disk-source`, the interrupt's number (the loader gives both for `<attach>`); `bytes` of a
 //! command; `depth`, commands under way; `jobs`, after which the program ends the run, or `forever=true`. `expect` is the first
-//! word of the content, if it is known. With `check=true` it looks whether a block that it writes and reads again is the same.
+//! word of the content, if it is known. With `check=true` it looks whether a block that it writes and reads again is the same. With
+//! `flush=false` it leaves its lines in the caches, as is right for a device that is coherent with them.
 #![no_std]
 #![no_main]
 
@@ -26,8 +27,11 @@ fn main(program: &Program) {
     let bytes: u64 = program.value("bytes", 4096);
     let depth: u64 = program.value("depth", 2);
     let buffers = program.memory.part(0, bytes * depth);
-    // Lines of the buffers must not be written over what the device brings.
-    buffers.flush();
+    let flush: bool = program.value("flush", true);
+    if flush {
+        // Lines of the buffers must not be written over what the device brings.
+        buffers.flush();
+    }
     let interrupts = Interrupts::of(program);
     interrupts.listen(program.value("disk-source", 0));
     disk.set(ENABLE, AT_END);
@@ -73,9 +77,14 @@ fn main(program: &Program) {
     if program.value("check", false) {
         // A word of the program goes to the device and comes back elsewhere.
         let (from, to) = (buffers.part(0, bytes), buffers.part(bytes, bytes));
+        to.write(1);
         from.write(0x5EED);
-        from.flush();
-        to.flush();
+        if flush {
+            from.flush();
+            to.flush();
+        }
+        // The stores come before the command.
+        fence();
         command(WRITE, from.base(), 0);
         command(READ, 0, to.base());
         while disk.get(COMPLETED) + disk.get(REFUSED) < wanted + 2 {}

@@ -8,12 +8,12 @@
 //! that request yet, so the line is not here. It waits only for what ends without the home: answers of first levels, and acknowledgements
 //! of lines on their way to memory.
 
-use super::super::messages::{Below, Port, inline};
+use super::super::messages::{Below, Port};
 use super::{Directory, Management, Memory};
 use crate::hart::QosIds;
 use crate::ledger::{Ledger, Resource};
 use crate::noc::{Account, Surrender};
-use crate::types::{Owner, Tick};
+use crate::types::{Owner, Tick, inline};
 
 /// A line that the home wants.
 #[derive(Clone, Debug)]
