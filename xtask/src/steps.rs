@@ -1,4 +1,4 @@
-//! The steps of the test suite and of continuous integration, run one after the other, with one summary at the end.
+//! The steps of the test suite and of continuous integration, run in sequence, with one summary at the end.
 //!
 //! Why it exists: a failing step must not hide the next one, and a step that cannot run here must say so. What it deliberately does not
 //! know: the contents of the tests.
@@ -29,7 +29,7 @@ enum Action {
     Skip(String),
 }
 
-/// What became of a step.
+/// The outcome of a step.
 enum Outcome {
     Passed,
     Failed,
@@ -216,7 +216,7 @@ fn run_steps(root: &Path, title: &str, steps: Vec<Step>) -> bool {
             }
             Action::Miri(arguments) => {
                 announce("rustup", &arguments);
-                // The crate's storage lives for ever, so every test leaves it behind.
+                // The crate's storage lives forever, so every test leaves it behind.
                 let mut command = Command::new("rustup");
                 command.env("MIRIFLAGS", "-Zmiri-ignore-leaks");
                 outcome(command.args(&arguments), root)
@@ -361,7 +361,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
             steps.push(step(name, &arguments));
         }
     }
-    // Everything is built by now, but for the optimised command, which the Python package's tests need, too.
+    // Everything is built by now, except the optimised command, which the Python package's tests need, too.
     let owned = |arguments: &[&str]| arguments.iter().map(|&a| a.to_owned()).collect();
     let before: Vec<String> = owned(&["test", "--quiet", "--no-run"]);
     steps.push(Step {
@@ -409,8 +409,8 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
 /// Cases of each random test in the quick run.
 const QUICK_CASES: &str = "16";
 
-/// What a developer runs after every change, in under five minutes on two cores: the laws, the unit tests with few random cases, and
-/// whether the chip's programs build. Whole systems, conformance and Python are left to [`test`].
+/// The steps that a developer runs after every change, in under five minutes on two cores: the laws, the unit tests with few random cases,
+/// and whether the chip's programs build. Whole systems, conformance and Python are left to [`test`].
 pub fn quick(root: &Path) -> Result<bool, String> {
     let packages = tree::packages(root)?;
     let units = ["test", "--quiet", "--no-fail-fast", "--lib"];

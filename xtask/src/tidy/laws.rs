@@ -38,9 +38,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "random",
             // The format of images, pure and without the chip: folders of the host become such images.
             "software/tiled/services/filesystem",
-            // What managers load, pure: a program that they would refuse is refused before anything runs.
+            // The loader of the managers, pure: a program that they would refuse is refused before anything runs.
             "software/loader",
-            // What a console's ring says, pure: the loader and the host core read rings in the same way.
+            // The format of a console's ring, pure: the loader and the host core read rings in the same way.
             "software/exec/one-shot",
         ],
     ),
