@@ -178,6 +178,7 @@ mod tests {
             links: links.iter().map(|link| (*link).to_owned()).collect(),
             host_tests: false,
             fuzz: false,
+            guided: Vec::new(),
         };
         // A package that is linked indirectly is trusted, too; packages that everybody shares are not counted.
         let packages = [

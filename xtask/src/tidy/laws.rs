@@ -17,12 +17,14 @@ const UNSAFE_FILES: &[(&str, &str)] = &[];
 const MAY_USE: &[(&str, &[&str])] = &[
     ("abi", &[]),
     ("random", &[]),
-    ("model", &["abi"]),
+    ("fuzz", &["random"]),
+    ("model", &["abi", "fuzz"]),
     ("machine", &["abi"]),
     ("analysis", &["abi", "model", "random"]),
     // Result types and what users see: no machine.
     ("report", &["model", "analysis"]),
-    ("software", &["abi", "random", "software"]),
+    // Tests of what hostile programs can ask are steered; nothing on the chip can link that (it needs the host's library).
+    ("software", &["abi", "random", "fuzz", "software"]),
     ("workloads", &["abi", "random", "software", "workloads"]),
     (
         "runner",
@@ -60,6 +62,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "abi",
             "random",
+            "fuzz",
             "model",
             "machine",
             "analysis",
@@ -411,6 +414,7 @@ mod tests {
                 links: Vec::new(),
                 host_tests: false,
                 fuzz: false,
+                guided: Vec::new(),
             }],
         }
     }
