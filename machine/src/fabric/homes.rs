@@ -16,34 +16,41 @@ impl Fabric {
     /// A packet of a coherent cluster has arrived at a memory, or the answer to one leaves.
     pub(super) fn serve_home(&mut self, now: Tick, index: usize, packet: Box<Packet>) {
         let tag = packet.tag;
-        match packet.kind.clone() {
+        match packet.kind {
             PacketKind::Coherent { .. } => self.homes[index].ask(packet),
             PacketKind::Surrendered { .. } => {
                 self.store(index, &packet);
                 self.homes[index].answered(now, &packet, &mut self.ledger);
             }
-            answer => {
-                let account = packet.account;
+            PacketKind::Grant { .. } | PacketKind::Managed => {
+                let (account, answer) = (packet.account, packet.kind.clone());
                 self.respond(now, packet, account, answer);
                 self.homes[index].left(now, tag, &mut self.ledger);
             }
+            ref other => panic!("a home agent has got {other:?}: {packet:?}"),
         }
         self.obey(now, index);
     }
 
     /// What a cluster has given up is in memory from now on.
+    ///
+    /// # Panics
+    /// If the packet announces bytes that it does not have, or has a line and announces none: bytes would be lost.
     fn store(&mut self, index: usize, packet: &Packet) {
-        if let (PacketKind::Surrendered { address, bytes, .. }, Some(line)) =
-            (&packet.kind, &packet.line)
-        {
-            self.memories[index]
-                .reservations
-                .end(*address, (*bytes).into());
-            let address = self.translated(index, *address);
-            let (place, offset) = self.bytes_behind(index, address);
-            let range = range(&self.ram[place], offset, *bytes).expect("a line in this memory");
-            self.ram[place][range].copy_from_slice(&line[..*bytes as usize]);
-        }
+        let PacketKind::Surrendered { address, bytes, .. } = packet.kind else {
+            panic!("a memory stores what a cluster gives up, not {packet:?}");
+        };
+        let line = match (bytes, &packet.line) {
+            (0, None) => return,
+            (1.., Some(line)) => line,
+            (_, None) => panic!("a cluster gives up {bytes} bytes, and no line: {packet:?}"),
+            (0, Some(_)) => panic!("a cluster gives up {bytes} bytes, and a line: {packet:?}"),
+        };
+        self.memories[index].reservations.end(address, bytes.into());
+        let address = self.translated(index, address);
+        let (place, offset) = self.bytes_behind(index, address);
+        let range = range(&self.ram[place], offset, bytes).expect("a line in this memory");
+        self.ram[place][range].copy_from_slice(&line[..bytes as usize]);
     }
 
     fn access(

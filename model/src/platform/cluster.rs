@@ -3,6 +3,7 @@
 //! Why it exists: a tile with a cluster has other parts than one with a single hart. What it deliberately does not know: what the rules
 //! are for; the machine says that.
 
+use super::read::numbers;
 use super::{Platform, PlatformKind};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
@@ -67,7 +68,13 @@ fn coherent(root: &Node, errors: &mut Vec<Diagnostic>) {
     };
     let tiles = root.all("tile");
     let all: Vec<_> = tiles.filter_map(|tile| Some((tile, of(tile)?))).collect();
-    if all.len() < 2 {
+    // An element may describe several tiles.
+    if all
+        .iter()
+        .map(|(tile, _)| numbers(tile).count())
+        .sum::<usize>()
+        < 2
+    {
         let alone = root.all("cluster").filter(|one| one.boolean("coherent"));
         for cluster in alone {
             let name = cluster.text("name");
