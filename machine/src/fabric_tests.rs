@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::*;
-use crate::noc::{Account, Transaction};
+use crate::noc::{Account, Transaction, Want};
 use crate::types::Owner;
 use proptest::prelude::*;
 
@@ -233,4 +233,55 @@ proptest! {
             prop_assert!(bookings.iter().all(|b| b.culprit.tile == 2));
         }
     }
+}
+
+/// A fabric whose memory 8 has a home agent for the clusters of tiles 0 and 1.
+fn with_homes(clusters: &[TileId]) -> Fabric {
+    let mut fabric = crossbar();
+    fabric.homes = [8, 9].map(|id| Home::new(id, clusters, 64)).into();
+    fabric
+}
+
+/// A packet of tile 0 for memory 8.
+fn of_cluster(kind: PacketKind) -> Box<Packet> {
+    Box::new(request(0, 0, 8, Transaction::CacheRead, kind))
+}
+
+#[test]
+#[should_panic(expected = "a home agent has got")]
+fn a_home_takes_only_its_own_answers() {
+    let mut fabric = with_homes(&[0]);
+    let wants = PacketKind::Coherent {
+        line: 0,
+        address: 0,
+        bytes: 64,
+        want: Want::Read,
+    };
+    fabric.serve_home(0, 0, of_cluster(wants));
+    let other = PacketKind::MessageResponse { error: 0 };
+    fabric.serve_home(0, 0, of_cluster(other));
+}
+
+#[test]
+#[should_panic(expected = "64 bytes, and no line")]
+fn bytes_that_a_cluster_gives_up_must_be_there() {
+    let surrendered = PacketKind::Surrendered {
+        address: 0,
+        kept: false,
+        bytes: 64,
+    };
+    with_homes(&[0, 1]).serve_home(0, 0, of_cluster(surrendered));
+}
+
+#[test]
+#[should_panic(expected = "0 bytes, and a line")]
+fn no_line_is_lost_because_no_bytes_are_announced() {
+    let surrendered = PacketKind::Surrendered {
+        address: 0,
+        kept: false,
+        bytes: 0,
+    };
+    let mut packet = of_cluster(surrendered);
+    packet.line = Some([1; LINE_MAX]);
+    with_homes(&[0, 1]).serve_home(0, 0, packet);
 }

@@ -200,12 +200,16 @@ impl Bandwidth {
             EVENT_NONE => false,
             EVENT_READS => !write,
             EVENT_WRITES => write,
-            _ => true,
+            EVENT_ALL => true,
+            other => panic!("a counter of event {other}, which nobody can set: {counter:?}"),
         };
         counter.bytes += if counts { bytes.into() } else { 0 };
     }
 
     /// A hart accesses a register: the value of a load (0 for a store), and the RCID whose limit has changed.
+    ///
+    /// # Panics
+    /// If there is no such register or access. The requester's tile looks for that before it sends a request.
     pub fn access(
         &mut self,
         (address, bytes): (u64, u8),
@@ -214,11 +218,13 @@ impl Bandwidth {
         let (register, shift) = (address & !7, (address & 7) * 8);
         let part = match bytes {
             4 => 0xFFFF_FFFF << shift,
-            _ => u64::MAX,
+            8 => u64::MAX,
+            _ => panic!("{operation:?} of {bytes} bytes at {address} of {self:?}"),
         };
         match operation {
             RemoteOperation::Store(value) => (0, self.write(register, part, value << shift & part)),
-            _ => ((self.read(register) & part) >> shift, None),
+            RemoteOperation::Load => ((self.read(register) & part) >> shift, None),
+            _ => panic!("{operation:?} of {bytes} bytes at {address} of {self:?}"),
         }
     }
 
@@ -232,7 +238,8 @@ impl Bandwidth {
             BC_MON_CTL => self.controls[0],
             BC_MON_CTR_VAL => self.counter,
             BC_ALLOC_CTL => self.controls[1],
-            _ => self.allocation,
+            BC_BW_ALLOC => self.allocation,
+            _ => panic!("there is no register at {register} of {self:?}"),
         }
     }
 
@@ -254,7 +261,9 @@ impl Bandwidth {
                 self.allocation = (self.allocation & !part | value) & LIMIT_FIELDS;
                 None
             }
-            _ => None,
+            // The upper half of a control, and what can only be read.
+            BC_MON_CTL | BC_ALLOC_CTL | BC_CAPABILITIES | BC_MON_CTR_VAL => None,
+            _ => panic!("there is no register at {register} of {self:?}"),
         }
     }
 

@@ -191,3 +191,38 @@ fn counters_count_bytes_of_their_event() {
     assert_eq!(monitor(&mut all, CONFIG_EVENT, 0, 4).0, INVALID_EVENT);
     assert_eq!(monitor(&mut all, 0, 0, 1).0, INVALID_OPERATION);
 }
+
+#[test]
+#[should_panic(expected = "there is no register at 40")]
+fn a_register_that_does_not_exist_is_not_read() {
+    load(&mut registers(), BC_END);
+}
+
+#[test]
+#[should_panic(expected = "there is no register at 40")]
+fn a_register_that_does_not_exist_is_not_written() {
+    store(&mut registers(), BC_END, 1);
+}
+
+#[test]
+#[should_panic(expected = "Reserve of 8 bytes at 0")]
+fn a_register_is_only_loaded_and_stored() {
+    registers().access((BC_CAPABILITIES, 8), RemoteOperation::Reserve);
+}
+
+#[test]
+#[should_panic(expected = "Load of 2 bytes at 0")]
+fn a_register_is_accessed_in_words_or_as_a_whole() {
+    registers().access((BC_CAPABILITIES, 2), RemoteOperation::Load);
+}
+
+/// Stores to registers that can only be read have no effect, as the specification says.
+#[test]
+fn what_can_only_be_read_keeps_its_value() {
+    let mut all = registers();
+    for register in [BC_CAPABILITIES, BC_MON_CTR_VAL] {
+        let before = load(&mut all, register);
+        assert_eq!(store(&mut all, register, u64::MAX), None);
+        assert_eq!(load(&mut all, register), before);
+    }
+}

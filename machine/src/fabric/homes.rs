@@ -30,25 +30,30 @@ impl Fabric {
                 self.respond(now, packet, account, answer);
                 self.homes[index].left(now, requester, &mut self.ledger);
             }
-            _ => panic!("a home has nothing to do with {packet:?}"),
+            _ => panic!("a home agent has got {packet:?}"),
         }
         self.obey(now, index);
     }
 
     /// From now on, memory has what a cluster has given up.
+    ///
+    /// # Panics
+    /// If the packet announces bytes that it does not have, or has a line and announces none: bytes would be lost.
     fn store(&mut self, index: usize, packet: &Packet) {
-        match (&packet.kind, &packet.line) {
-            (PacketKind::Surrendered { bytes: 0, .. }, None) => {}
-            (PacketKind::Surrendered { address, bytes, .. }, Some(line)) if *bytes != 0 => {
-                let reservations = &mut self.memories[index].reservations;
-                reservations.end(*address, (*bytes).into());
-                let address = self.translated(index, *address);
-                let (place, offset) = self.bytes_behind(index, address);
-                let range = range(&self.ram[place], offset, *bytes).expect("a line in this memory");
-                self.ram[place][range].copy_from_slice(&line[..*bytes as usize]);
-            }
-            _ => panic!("bytes without a line, or a line without bytes: {packet:?}"),
-        }
+        let PacketKind::Surrendered { address, bytes, .. } = packet.kind else {
+            panic!("a memory stores what a cluster gives up, not {packet:?}");
+        };
+        let line = match (bytes, &packet.line) {
+            (0, None) => return,
+            (1.., Some(line)) => line,
+            (_, None) => panic!("a cluster gives up {bytes} bytes, and no line: {packet:?}"),
+            (0, Some(_)) => panic!("a cluster gives up {bytes} bytes, and a line: {packet:?}"),
+        };
+        self.memories[index].reservations.end(address, bytes.into());
+        let address = self.translated(index, address);
+        let (place, offset) = self.bytes_behind(index, address);
+        let range = range(&self.ram[place], offset, bytes).expect("a line in this memory");
+        self.ram[place][range].copy_from_slice(&line[..bytes as usize]);
     }
 
     fn access(

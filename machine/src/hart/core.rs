@@ -479,7 +479,8 @@ impl Core {
             .map_err(|until| self.wait_for_tokens(now, until, offset, purpose))
     }
 
-    /// Stops at an operation until tokens may be available.
+    /// Stops at an operation until tokens may be available, or an interrupt can be taken: one that has come since the block began ends the
+    /// wait at once.
     pub fn wait_for_tokens(
         &mut self,
         since: Tick,
@@ -487,6 +488,10 @@ impl Core {
         offset: Tick,
         purpose: Purpose,
     ) -> Exit {
+        let until = match self.interrupt() {
+            Some(_) => until.min(self.interrupt_arrival.max(since)),
+            None => until,
+        };
         self.tokens = Some(TokenWait {
             since,
             until,

@@ -433,3 +433,35 @@ fn traps_cost_their_entry_and_return() {
     // jal 0 to 1, csrw 2, marker 3, ecall 4; handler from 4 + 9 = 13: marker 13, mret at 17; next at 18 + 9.
     assert_eq!(times, [3, 13, 27]);
 }
+
+/// The interrupt comes in the middle of a block, while the first access waits for its line. The second access then has to wait for
+/// tokens, which an interrupt ends at once, whenever it came.
+#[test]
+fn a_wait_for_tokens_is_over_for_an_interrupt_that_came_before_it() {
+    const TOKENS: Tick = 10_000;
+    let (mut hart, mut bus) = start(&assemble(|a| {
+        a.jal(5, 3).marker(0, 0x101).word(WFI); // x5 = the handler's address
+        a.csrw(0x305, 5).open_protection().li(7, BASE + 0x10000);
+        a.addi(6, 0, 0x80).csrw(0x304, 6).csrw(0x300, 0);
+        a.r(0x17, 0, 0, 6, 0, 0).addi(6, 6, 16);
+        a.csrw(0x341, 6).word(MRET); // to the next instruction, in user mode
+        a.ld(8, 7, 0).addi(8, 8, 1).ld(9, 7, 64).addi(9, 9, 1);
+        a.word(WFI);
+    }));
+    (bus.far, bus.distance) = (100, 1);
+    let stop = hart.run(&mut bus, 1_000_000);
+    let ((arrival, token), _) = bus.events.pop_first().expect("the first access");
+    assert_eq!(stop, Stop::Pending(token));
+    bus.next_token = TOKENS;
+    hart.set_interrupt(InterruptLine::Timer, true, arrival - 50);
+    let line = bus.line(BASE + 0x10000);
+    hart.complete(token, arrival, line);
+    let stops: Vec<Stop> = (0..4).map(|_| hart.run(&mut bus, 1_000_000)).collect();
+    let taken = bus.markers.first().map(|(at, ..)| *at);
+    let taken = taken.unwrap_or_else(|| panic!("{stops:?} at {:#x}", hart.pc()));
+    assert!(
+        taken < arrival + 50,
+        "taken at {taken}, the line was there at {arrival}"
+    );
+    assert_eq!((bus.withdrawn, hart.csr(0x342)), (1, Some(1 << 63 | 7)));
+}

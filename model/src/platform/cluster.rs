@@ -3,6 +3,7 @@
 //! Why it exists: a tile with a cluster has other parts than one with a single hart. What it deliberately does not know: what the rules
 //! are for; the machine says that.
 
+use super::read::numbers;
 use super::{Platform, PlatformKind};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
@@ -78,7 +79,9 @@ fn coherent(root: &Node, errors: &mut Vec<Diagnostic>) {
     let tiles = root.all("tile");
     let all: Vec<_> = tiles.filter_map(|tile| Some((tile, of(tile)?))).collect();
     let device = || root.all("peripheral").any(|one| one.boolean("coherent"));
-    if all.is_empty() || all.len() == 1 && !device() {
+    // An element may describe several tiles.
+    let count: usize = all.iter().map(|(tile, _)| numbers(tile).count()).sum();
+    if count == 0 || count == 1 && !device() {
         let alone = root.all("cluster").filter(|one| one.boolean("coherent"));
         for cluster in alone {
             let name = cluster.text("name");

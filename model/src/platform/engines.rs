@@ -177,7 +177,10 @@ fn second_port(platform: &Platform, node: &Node, is_bare: bool, errors: &mut Vec
             return wrong(
                 format!("there is no memory `{name}` with bytes of its own"),
                 "second-port-of",
-                format!("such memories are {}", known.join(", ")),
+                match known.is_empty() {
+                    true => "remove it: every memory of this chip is a second port".into(),
+                    false => format!("such memories are {}", known.join(", ")),
+                },
             );
         }
     }

@@ -26,7 +26,7 @@ pub enum Expected {
     Harm(f64),
     /// The attack succeeds: at least half of the requests are refused or not answered.
     Lost,
-    /// All requests are served, the worst within this many times the latency alone.
+    /// As many requests are served as alone, the worst within this many times the latency alone.
     Kept(f64),
 }
 
@@ -60,7 +60,8 @@ const KINDS: &[Kind] = &[
         served_by: ServedBy::Server("server"),
         variants: &[
             ("alone", Expected::Baseline),
-            ("off", Expected::Lost),
+            // A call waits until there is room, so requests are late instead of refused.
+            ("off", Expected::Harm(10.0)),
             ("credits", Expected::Kept(4.5)),
             ("priorities", Expected::Kept(2.25)),
         ],
@@ -132,10 +133,13 @@ pub struct Attack {
     pub about: String,
     /// Requests or jobs that were done.
     pub served: u64,
-    /// Requests that were refused.
+    /// Requests that were refused. If the run ended before the victim could say which, all that were not served before the last one that
+    /// was.
     pub refused: u64,
     /// Requests that were not answered in time.
     pub unanswered: u64,
+    /// The victim ended before the run did, so it made all its requests.
+    pub finished: bool,
     /// Median latency in microseconds; `None` if nothing was served.
     pub median: Option<f64>,
     /// Worst latency in microseconds; `None` if nothing was served.
@@ -189,10 +193,13 @@ fn of_kind(kind: &Kind, result: &RunResult, seen: &[Seen]) -> Result<Vec<Attack>
             .filter(|check| check.application == kind.victim)
             .map(|check| check.value)
             .collect();
-        // A periodic task counts nothing: its jobs are its spans.
-        let (served, refused, unanswered) = match (counted.as_slice(), span) {
-            ([served, refused, unanswered], _) => (*served, *refused, *unanswered),
-            (_, span) => (span.map_or(0, |span| span.latency.count), 0, 0),
+        let samples = span.map_or(&[][..], |span| span.samples.as_slice());
+        let seen_served = samples.len() as u64;
+        let (served, refused, unanswered, finished) = match (counted.as_slice(), kind.served_by) {
+            ([served, refused, unanswered], _) => (*served, *refused, *unanswered, true),
+            // A periodic task counts nothing: its jobs are its spans.
+            (_, ServedBy::Tile) => (seen_served, 0, 0, true),
+            _ => (seen_served, skipped(samples), 0, false),
         };
         let latencies = span.map(|span| latencies(&seen.system, kind.victim, result, span));
         let bound = match kind.served_by {
@@ -213,6 +220,7 @@ fn of_kind(kind: &Kind, result: &RunResult, seen: &[Seen]) -> Result<Vec<Attack>
             served,
             refused,
             unanswered,
+            finished,
             median: latencies.as_ref().map(|l| l.0),
             worst: latencies.as_ref().map(|l| l.1),
             bound,
@@ -293,6 +301,15 @@ fn at_server(
     }
 }
 
+/// Requests without a sample among those with one. A victim numbers its requests, and only those that are served have samples.
+fn skipped(samples: &[Sample]) -> u64 {
+    let numbers = || samples.iter().map(|sample| sample.number);
+    match (numbers().min(), numbers().max()) {
+        (Some(first), Some(last)) => last - first + 1 - samples.len() as u64,
+        _ => 0,
+    }
+}
+
 /// Maximum cycles of the kernel's work that began in one of the victim's spans alone, each piece counted with its maximum length.
 fn kernel_work(kind: &Kind, result: &RunResult, seen: &[Seen]) -> u64 {
     let mut pairs = result.variants.iter().zip(seen);
@@ -370,7 +387,8 @@ pub fn claims(all: &[Attack]) -> Vec<Claim> {
         let mut alone = all.iter();
         let alone =
             alone.find(|other| other.kind == one.kind && other.expected == Expected::Baseline);
-        let Some(alone) = alone.and_then(|alone| alone.worst) else {
+        let Some((alone, served)) = alone.and_then(|alone| Some((alone.worst?, alone.served)))
+        else {
             continue;
         };
         let lost = one.refused + one.unanswered;
@@ -378,8 +396,12 @@ pub fn claims(all: &[Attack]) -> Vec<Claim> {
         let times = factor.map_or("none served".to_owned(), |factor| {
             format!("{factor:.3} times the worst alone")
         });
+        let end = match one.finished {
+            true => "",
+            false => " before the run ended",
+        };
         let head = format!(
-            "{}, {}: {} served, {} refused, {} not answered, {times}",
+            "{}, {}: {} served, {} refused, {} not answered{end}, {times}",
             one.title, one.variant, one.served, one.refused, one.unanswered
         );
         let shown = match one.expected {
@@ -393,12 +415,12 @@ pub fn claims(all: &[Attack]) -> Vec<Claim> {
                 lost >= one.served,
             )),
             Expected::Kept(kept) => Some((
-                format!("with the defence at most {kept} times, and nothing is lost"),
-                lost == 0 && factor.is_some_and(|factor| factor <= kept),
+                format!("with the defence at most {kept} times, and all {served} are served"),
+                lost == 0 && one.served >= served && factor.is_some_and(|factor| factor <= kept),
             )),
         };
         claims.extend(shown.map(|(what, held)| Claim {
-            of: None,
+            of: Some(format!("attack/{}/{}", one.kind, one.variant)),
             what: format!("{head}; {what}"),
             held,
         }));
@@ -416,4 +438,21 @@ pub fn claims(all: &[Attack]) -> Vec<Claim> {
         }
     }
     claims
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_between_those_that_were_served_are_counted() {
+        let sample = |number| Sample {
+            number,
+            begin: 0,
+            latency: 1,
+        };
+        assert_eq!(skipped(&[]), 0);
+        assert_eq!(skipped(&[10, 11, 12].map(sample)), 0);
+        assert_eq!(skipped(&[10, 13, 14, 20].map(sample)), 7);
+    }
 }

@@ -218,6 +218,7 @@ mod tests {
             served,
             refused: 60 - served,
             unanswered: 0,
+            finished: true,
             median: worst,
             worst,
             bound,
@@ -282,6 +283,41 @@ mod tests {
         insta::assert_snapshot!(summary(&sample()));
     }
 
+    /// A request that waits for the end of the run is neither refused nor without an answer, and still not served.
+    #[test]
+    fn requests_that_are_not_made_count_as_lost() {
+        let late = Attack {
+            refused: 0,
+            finished: false,
+            ..attack(
+                "credits",
+                41,
+                Some(40.0),
+                Beside::AtMost(100.25),
+                Expected::Kept(4.5),
+            )
+        };
+        let alone = attack(
+            "alone",
+            60,
+            Some(20.0),
+            Beside::AtMost(25.5),
+            Expected::Baseline,
+        );
+        let off = Attack {
+            worst: Some(1081.36),
+            expected: Expected::Harm(10.0),
+            bound: Beside::None("the buffer may be full".to_owned()),
+            ..late.clone()
+        };
+        let held: Vec<bool> = attacks::claims(&[alone, late, off])
+            .iter()
+            .map(|claim| claim.held)
+            .collect();
+        // The bound of `alone`; `late` serves less than alone, within its bound; the attack harms.
+        assert_eq!(held, [true, false, true, true]);
+    }
+
     #[test]
     fn claims_are_judged() {
         let sample = sample();
@@ -294,7 +330,7 @@ mod tests {
         assert_eq!(
             failed,
             [
-                "exhaustion of a receive buffer, priorities: 59 served, 1 refused, 0 not answered, 2.983 times the worst alone; with the defence at most 2.25 times, and nothing is lost",
+                "exhaustion of a receive buffer, priorities: 59 served, 1 refused, 0 not answered, 2.983 times the worst alone; with the defence at most 2.25 times, and all 60 are served",
                 "exhaustion of a receive buffer, priorities: worst 61.00 us above the bound of 50.00 us",
             ]
         );
