@@ -568,7 +568,8 @@ fn read(
     incidents.extend(trapped(names, seen, seen.outcome, &end, outside.as_ref()));
     incidents.extend(unexplained(system, &end, &incidents));
     incidents.extend(unseen::incidents(names, &seen.markers, &seen.unkept));
-    let lives = paradigm.lives(system, seen);
+    let mut lives = paradigm.lives(system, seen);
+    unseen::shorten(&mut lives, &incidents);
     VariantResult {
         name: name.to_owned(),
         ticks: seen.ticks,
