@@ -21,7 +21,7 @@ codes! {
         SpanBegin = 3,
         /// The span ends on this tile.
         SpanEnd = 4,
-        /// A job of a periodic task is released (value: job number).
+        /// A job of a periodic task begins (value: job number). It is released then, unless [`Self::JobDue`] has said an earlier moment.
         JobRelease = 5,
         /// The job is complete.
         JobComplete = 6,
@@ -63,6 +63,9 @@ codes! {
         KernelAsks = 22,
         /// The heap of the activity has no block of a size (value: bytes), and the program was told.
         HeapRefused = 23,
+        /// The next job of the activity's periodic task is released at this moment, or was (value: nanoseconds since reset). The program says it before
+        /// it waits for that moment; its next [`Self::JobRelease`] says when it had the hart again.
+        JobDue = 24,
     }
 }
 
@@ -191,6 +194,7 @@ mod tests {
         assert!(MarkerKind::ActivityFault.is_privileged());
         assert!(MarkerKind::KernelAsks.is_privileged() && !MarkerKind::KernelAsks.is_schedule());
         assert!(MarkerKind::MuxWorks.is_schedule() && MarkerKind::MuxEnters.is_schedule());
+        assert!(!MarkerKind::JobDue.is_privileged() && !MarkerKind::JobDue.is_schedule());
         assert!(!MarkerKind::JobRelease.is_privileged() && !MarkerKind::Check.is_schedule());
     }
 

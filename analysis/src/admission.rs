@@ -16,13 +16,20 @@
 //! unfinished work. Each moment of *w* in which *a* does not make progress is of one of five kinds:
 //! 1. another application that is not less urgent runs, or has a switch or an interrupt by its messages on its account. That is time of its
 //!    budget, at most `ceil(w / T) * C`, plus one possible overrun: an application with any budget left may begin, so a budget may be
-//!    overrun by a switch to the application, a switch from it, and the interrupt by the message that it waits for, *m*. An overrun is
-//!    taken from the next refill, so it counts once in *w*, however often the application sleeps and wakes up: `2 S + m`, as blocking;
+//!    overrun by a switch to the application, a switch from it, the interrupt by the message that it waits for, *m*, and a call to TileMux
+//!    that it makes with its last budget, *k*, because TileMux ends no call early. An overrun is taken from the next refill, so it counts
+//!    once in *w*, however often the application sleeps and wakes up: `2 S + m + k`, as blocking;
 //! 2. a switch on *a*'s own account: two for each time that it begins to use a budget (the way there, the way back), and one for each turn
 //!    that it gives to equals. Being displaced costs it nothing, because the other application pays for both ways;
 //! 3. an interrupt by the message that *a* itself waits for: on its own account, *m* each time that it begins;
 //! 4. a request of the kernel, on nobody's account (below);
-//! 5. what began before: one switch that cannot be interrupted, and accesses of a less urgent application (below).
+//! 5. what began before: one call of a less urgent application to TileMux and the switch after it, which cannot be interrupted: *k* and *S*;
+//!    and accesses of a less urgent application (below).
+//!
+//! The longest call *k* is a text of [`PRINT_TEXT`] bytes: TileMux translates the address of each byte and sends the text to the kernel. Its
+//! message is assumed to wait for no other traffic, like the lines of a switch. A call that makes a page table touches more lines and takes
+//! fewer cycles; the bound has the cycles of the one and the lines of the other. What TileMux does for answers of pagers that it finds on the
+//! way belongs to the faults that they answer.
 //!
 //! So a job of cost *c* needs *c* of its quota, two switches each time that it begins, one for each turn, and these interrupts; if that
 //! exceeds its budget, it waits for the next one. A job that waits for others in its middle begins again, which is not counted. In an
@@ -43,7 +50,7 @@
 //!
 //! Everything below a manager counts as the time that its tile capability grants (`System::time_below`), at the highest priority that it
 //! grants: whatever the manager derives from it, including children of children, the kernel lets them demand no more than that in any
-//! window (`abi::time`). The manager may divide its time into budgets of [`LEAST_BUDGET`], with two switches each. For applications below a
+//! window (`abi::time`). The manager may divide its time into budgets of [`LEAST_BUDGET`], with an overrun each. For applications below a
 //! manager, the shares of others below it count in the same way, and the undivided rest counts as one more share. Children without a budget
 //! come last, like all applications without one.
 //!
@@ -73,7 +80,8 @@
 use crate::communication::{Chip, ChipError, local_chunks};
 use crate::schedulability::fixed_priority;
 use crate::schedulability::task::{Task, TaskError};
-use bulkhead_abi::tilemux::request_distance;
+use bulkhead_abi::message::HEADER_SIZE;
+use bulkhead_abi::tilemux::{PRINT_HEAD, PRINT_TEXT, request_distance};
 use bulkhead_abi::time::LEAST_BUDGET;
 use bulkhead_model::System;
 use bulkhead_model::system::time::Holder;
@@ -95,6 +103,12 @@ pub const REQUEST_CYCLES: u64 = 6000;
 /// Maximum cache lines that it touches: 64 for a page table that is cleared or a page that leaves, the entries of the pages, and TileMux's
 /// own lines. A request that needs more page tables is carried out in pieces, each of which counts as a request.
 pub const REQUEST_LINES: u64 = 128;
+/// Maximum cycles of a call to TileMux that finds everything in the caches, besides the switch after it and the way of its message: for each
+/// byte of a text, TileMux looks for the activity in 16 places and reads a page table of three levels, at most 100 cycles; and 2000 to enter, to
+/// give the unit a command and to wait until it has ended.
+pub const CALL_CYCLES: u64 = 100 * PRINT_TEXT as u64 + 2000;
+/// The most cache lines that a call touches: a page table of 64 that is cleared, a text and its page tables, and TileMux's own.
+pub const CALL_LINES: u64 = 128;
 /// Maximum pieces of a budget (`exec::account`).
 pub const REFILLS: u64 = 8;
 /// Shorter pieces come back with the next one, in nanoseconds (`exec::tile`).
@@ -149,6 +163,8 @@ pub struct TileAdmission {
     pub tile: u16,
     /// Maximum duration of a switch, in nanoseconds.
     pub switch: u64,
+    /// Maximum duration of a call to TileMux without the switch after it, in nanoseconds.
+    pub call: u64,
     /// Applications with a quota, the most urgent first.
     pub reservations: Vec<Reservation>,
 }
@@ -170,6 +186,25 @@ pub fn tiles(system: &System) -> Result<Vec<TileAdmission>, AdmissionError> {
 /// [`AdmissionError::Chip`] if the tile does not exist.
 pub fn switch(system: &System, chip: &Chip, tile: u16) -> Result<u64, AdmissionError> {
     work(system, chip, tile, (SWITCH_CYCLES, SWITCH_LINES))
+}
+
+/// Maximum duration of an application's call to TileMux on a tile, without the switch after it, in nanoseconds.
+///
+/// # Errors
+/// [`AdmissionError::Chip`] if the tile or the kernel's does not exist.
+pub fn call(system: &System, chip: &Chip, tile: u16) -> Result<u64, AdmissionError> {
+    let work = work(system, chip, tile, (CALL_CYCLES, CALL_LINES))?;
+    let payload = (PRINT_HEAD + PRINT_TEXT) as u64;
+    // Each line of the message, and of its header, may be missing where the kernel's unit stores it.
+    let memory = system.platform.memories.first().map_or(0, |m| m.id);
+    let line = chip.line_read(system.kernel_tile, memory)?.uncontended();
+    let block = u64::from(chip.dtu(system.kernel_tile)?.block).max(1);
+    let blocks = (payload + HEADER_SIZE as u64).div_ceil(block) + 1;
+    let missing = u64::try_from(line * u128::from(blocks)).unwrap_or(u64::MAX);
+    let way = chip.message(tile, system.kernel_tile, payload, (missing, missing))?;
+    let per_second = u128::from(chip.ticks_per_second());
+    let way = (way.uncontended() * 1_000_000_000).div_ceil(per_second);
+    Ok(work.saturating_add(u64::try_from(way).unwrap_or(u64::MAX)))
 }
 
 /// The kernel's requests to the TileMux of a tile, as a task above all others.
@@ -239,6 +274,8 @@ struct Share<'a> {
     switch: u64,
     /// An interrupt by a message on its receiver's account, in nanoseconds.
     received: u64,
+    /// A call to TileMux in nanoseconds.
+    call: u64,
 }
 
 /// The demand of others on a processor.
@@ -278,11 +315,16 @@ impl Share<'_> {
         all
     }
 
+    /// The most by which a budget may be overrun.
+    fn overrun(&self) -> u64 {
+        (2 * self.switch + self.received).saturating_add(self.call)
+    }
+
     /// The demand of time that may be divided further: a piece ends with its owner, which then repays none of its overrun.
     fn divided(&self, cpu: Cpu) -> Task {
         let budget = cpu.budget.nanoseconds();
-        let switches = (2 * self.switch).saturating_mul(budget / LEAST_BUDGET);
-        sporadic(budget.saturating_add(switches), cpu)
+        let overruns = self.overrun().saturating_mul(budget / LEAST_BUDGET);
+        sporadic(budget.saturating_add(overruns), cpu)
     }
 
     /// Adds the possible demand of others than `whom` that are not less urgent, from a manager's time.
@@ -302,7 +344,7 @@ impl Share<'_> {
                 _ if cpu.priority < priority => {}
                 Holder::App(_) => {
                     all.tasks.push(sporadic(cpu.budget.nanoseconds(), cpu));
-                    all.overrun += 2 * self.switch + self.received;
+                    all.overrun = all.overrun.saturating_add(self.overrun());
                 }
                 Holder::Manager(_) => all.tasks.push(self.divided(cpu)),
             }
@@ -450,6 +492,7 @@ fn slice(system: &System, tile: u16) -> u64 {
 
 fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, AdmissionError> {
     let switch = switch(system, chip, tile)?;
+    let call = call(system, chip, tile)?;
     let requests = requests(system, chip, tile)?;
     let found = chip.tile(tile)?;
     let hertz = found.pipeline.clock.frequency.0;
@@ -458,6 +501,7 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
         tile,
         switch,
         received: (RECEIVED_CYCLES * 1_000_000_000).div_ceil(hertz.max(1)),
+        call,
     };
     let mut all = share.holders(0);
     all.sort_by_key(|(_, cpu)| std::cmp::Reverse(cpu.priority));
@@ -466,7 +510,8 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
         let mut others = Others::default();
         share.others(0, holder, cpu.priority, &mut others);
         let mut own = sporadic(cpu.budget.nanoseconds(), cpu);
-        own.blocking = switch + leave(system, chip, tile, cpu.priority)?;
+        let under_way = leave(system, chip, tile, cpu.priority)?;
+        own.blocking = switch.saturating_add(call).saturating_add(under_way);
         own.blocking = own.blocking.saturating_add(others.overrun);
         let mut tasks = others.tasks;
         tasks.extend([requests, own]);
@@ -534,6 +579,7 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
     Ok(TileAdmission {
         tile,
         switch,
+        call,
         reservations,
     })
 }
@@ -650,6 +696,42 @@ mod tests {
         // 50 outstanding accesses, each about 60 ns by itself.
         let leave = quiet - response("");
         assert!((2_000..10_000).contains(&leave), "{leave}");
+    }
+
+    /// Once a call of a less urgent application that began before, and one with the last of each budget above; by hand for `tiled-gem5`: 2 GHz,
+    /// and 103.25 ns for each line of TileMux that is missing.
+    #[test]
+    fn calls_count_once_before_a_job_and_once_for_each_budget() {
+        const MS: u64 = 1_000_000;
+        let found = |others: &str| {
+            let own = app("a", "quota=\"1ms\" period=\"8ms\" priority=\"1\"", "");
+            let system = load(&(own + others));
+            let requests = requests(&system, &Chip::new(&system.platform), 2).unwrap();
+            let tile = tiles(&system).unwrap().remove(0);
+            let mut all = tile.reservations.iter();
+            let response = all.find(|one| one.app == "a").unwrap().response.unwrap();
+            let asked = (response + requests.jitter).div_ceil(requests.period) * requests.cost;
+            (response - asked, tile.switch, tile.call)
+        };
+        let (alone, switch, call) = found("");
+        assert_eq!(alone, MS + switch + call);
+        // 14 800 cycles and 128 lines; the message takes less than the ten lines and 300 ns that it has at most.
+        let here = 7400 + 13_216;
+        assert!((here + 100..here + 1400).contains(&call), "{call}");
+        let urgent = |name: &str, priority: u8| {
+            let cpu = format!("quota=\"1ms\" period=\"8ms\" priority=\"{priority}\"");
+            app(name, &cpu, "")
+        };
+        let overrun = 2 * switch + 400 + call;
+        assert_eq!(found(&urgent("b", 2)).0, alone + MS + overrun);
+        let both = urgent("b", 2) + &urgent("c", 1);
+        assert_eq!(found(&both).0, alone + 2 * (MS + overrun));
+        // Of a manager, each of the smallest budgets: 100 of them.
+        let manager = "</domain><manager name=\"m\" tile=\"3\" program=\"p\"><cpu quota=\"1ms\" period=\"8ms\" priority=\"2\"/>\
+                       <domain name=\"below\"><app name=\"b\" tile=\"2\" program=\"p\"/></domain></manager><domain name=\"rest\">\
+                       <app name=\"r\" tile=\"4\" program=\"p\"/>";
+        let leave = found("<app name=\"b\" tile=\"2\" program=\"p\"/>").0 - alone;
+        assert_eq!(found(manager).0, alone + leave + MS + 100 * overrun);
     }
 
     #[test]

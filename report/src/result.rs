@@ -324,6 +324,10 @@ pub struct TaskResult {
     pub missing: u64,
     /// Longest time from a release to its completion in ticks; `None` if no job was completed.
     pub worst: Option<u64>,
+    /// Longest time from a release to the begin of its job in ticks: until the program had the hart, or until the end of the run if it never got
+    /// it. `None` if the program said no releases but only when its jobs began, and for one-shot systems, where this is not measured.
+    #[serde(default)]
+    pub begin: Option<u64>,
 }
 
 /// A bound.

@@ -71,6 +71,7 @@ fn variant(name: &str, latencies: &[u64], hog: u64) -> VariantResult {
             open: 0,
             missing: 0,
             worst: Some(600),
+            begin: Some(20),
         }],
         requests: vec![RequestResult {
             application: "controller".to_owned(),

@@ -296,7 +296,14 @@ fn measured(result: &RunResult, out: &mut String) {
 
 fn tasks(result: &RunResult, out: &mut String) {
     let mut table = plain(&[
-        "variant", "task", "jobs", "misses", "allowed", "worst", "deadline",
+        "variant",
+        "task",
+        "jobs",
+        "misses",
+        "allowed",
+        "begun after",
+        "worst",
+        "deadline",
     ]);
     let mut any = false;
     for variant in &result.variants {
@@ -308,6 +315,8 @@ fn tasks(result: &RunResult, out: &mut String) {
                 task.jobs.to_string(),
                 task.misses.to_string(),
                 task.allowed.to_string(),
+                task.begin
+                    .map_or("-".to_owned(), |begin| cell(result, begin)),
                 task.worst
                     .map_or("-".to_owned(), |worst| cell(result, worst)),
                 cell(result, task.deadline),

@@ -3,7 +3,7 @@
 //! What it deliberately does not know: bounds (see `bounds`), and how the machine was run.
 
 use crate::measure::lives::Unended;
-use crate::measure::{Lives, MarkerEvent, pair};
+use crate::measure::{Lives, MarkerEvent, Released, pair};
 use crate::names::Names;
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_machine::ledger::{Ledger, Resource};
@@ -323,16 +323,19 @@ pub fn tasks(
             open: 0,
             missing: 0,
             worst: None,
+            begin: None,
         };
+        let mut first = None;
         for (owner, own) in &activities {
-            add_jobs(&mut result, own, |begin| {
+            let released = Released::of(own, per_second, lives.over(*owner));
+            let earliest = released.all.iter().map(|one| one.at).min();
+            first = first.into_iter().chain(earliest).min();
+            add_jobs(&mut result, own, released, |begin| {
                 lives.unended(*owner, begin, deadline)
             });
         }
         // A background application exists until the end. A job may be late by its jitter, and one period has begun at the end.
-        let releases = activities.values().flatten();
-        let releases = releases.filter(|one| one.kind == MarkerKind::JobRelease as u16);
-        if let (true, Some(first)) = (app.background, releases.map(|one| one.at).min()) {
+        if let (true, Some(first)) = (app.background, first) {
             let period = ticks(task.period, per_second).max(1);
             let time = lives.over_for(&app.name).saturating_sub(first);
             let expected = time.saturating_sub(ticks(task.jitter, per_second)) / period;
@@ -345,8 +348,14 @@ pub fn tasks(
 
 /// Adds the jobs of an activity, from its markers. `unended`: the verdict on a job that was released at that time and never
 /// completed.
-fn add_jobs(result: &mut TaskResult, markers: &[MarkerEvent], unended: impl Fn(u64) -> Unended) {
-    let releases: Vec<MarkerEvent> = of_kind(markers, MarkerKind::JobRelease).collect();
+fn add_jobs(
+    result: &mut TaskResult,
+    markers: &[MarkerEvent],
+    released: Released,
+    unended: impl Fn(u64) -> Unended,
+) {
+    let releases = released.all;
+    result.begin = result.begin.max(released.begin);
     let pairs = pair(
         releases.iter().copied(),
         of_kind(markers, MarkerKind::JobComplete),
@@ -387,7 +396,8 @@ pub fn marker_words(marker: &MarkerEvent) -> String {
         Some(MarkerKind::FlowEnd) => "end of flow",
         Some(MarkerKind::SpanBegin) => "begin of span",
         Some(MarkerKind::SpanEnd) => "end of span",
-        Some(MarkerKind::JobRelease) => "release of job",
+        Some(MarkerKind::JobDue) => "waits for the release at nanosecond",
+        Some(MarkerKind::JobRelease) => "begin of job",
         Some(MarkerKind::JobComplete) => "completion of job",
         Some(MarkerKind::DeadlineMiss) => "missed deadline of job",
         Some(MarkerKind::MeasureBegin) => "begin of measurement",
@@ -517,6 +527,44 @@ mod tests {
             ),
             (6, 4, 1, Some(deadline + 1), deadline)
         );
+    }
+
+    /// A job that waited for the hart responds from its release on, and one that never got the hart is late all the same.
+    #[test]
+    fn a_wait_for_the_hart_is_a_part_of_the_response() {
+        let system = system();
+        let names = names_of(&system);
+        let per_second = system.platform.ticks_per_second();
+        let deadline = ticks(Time(400_000_000), per_second);
+        let due = |at: u64, nanoseconds: u64| marker(at, 2, MarkerKind::JobDue, nanoseconds);
+        let markers = [
+            due(1, 1_000_000),
+            marker(
+                ticks(Time(1_300_000_000), per_second),
+                2,
+                MarkerKind::JobRelease,
+                1,
+            ),
+            marker(
+                ticks(Time(1_500_000_000), per_second),
+                2,
+                MarkerKind::JobComplete,
+                1,
+            ),
+            due(ticks(Time(1_600_000_000), per_second), 2_000_000),
+        ];
+        let found = |end: u64| {
+            let lives = Lives::until(ticks(Time(end * 1_000_000), per_second));
+            let task = tasks(&system, &names, &markers, &lives).remove(0);
+            let begin = task.begin.map(|begin| begin * 1_000_000 / per_second);
+            assert_eq!(task.worst, Some(ticks(Time(500_000_000), per_second)));
+            (task.jobs, task.misses, task.open, begin)
+        };
+        assert!(deadline < ticks(Time(500_000_000), per_second));
+        // Before, at, and after the release of the second job, within its deadline and beyond; in microseconds.
+        assert_eq!(found(2000), (1, 1, 0, Some(300)));
+        assert_eq!(found(2200), (2, 1, 1, Some(300)));
+        assert_eq!(found(3000), (2, 2, 0, Some(1000)));
     }
 
     /// The smallest case of each way in which a job or a sample can be in progress when the run ends.

@@ -2,7 +2,7 @@
 //!
 //! Why it exists: a manager that cannot start one application starts nothing, so a file of the least critical application would keep the
 //! most critical one from starting. The rules are those of the chip's own loader, applied before anything runs. What it deliberately does
-//! not know: how much memory an application has; its manager knows its gates, and says how much it needs.
+//! not know: how much memory an application has (`tiled::room`).
 
 use crate::error::Error;
 use bulkhead_loader::image::{HEAD, Image, ImageError, SEGMENTS_MAX};

@@ -26,6 +26,14 @@ pub trait Paradigm: Sync {
     /// Which promise the system cannot keep.
     fn admit(&self, name: &str, system: &System) -> Result<(), Error>;
 
+    /// Refuses a system whose applications have too little memory, as far as their programs need not be built for that. With a peer, both.
+    ///
+    /// # Errors
+    /// Which application, and how much it needs.
+    fn fits(&self, _: &System, _: &Library) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The programs of a system's own chip. The first one is what runs where there is no application: faults there end the run.
     fn programs<'s>(&self, system: &'s System) -> Vec<&'s str>;
 

@@ -150,6 +150,24 @@ impl Library {
         }
     }
 
+    /// Those of the named programs that are finished files and need not be built.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    pub fn finished(&self, names: &[String]) -> Result<Vec<Program>, Error> {
+        let own = names.iter().filter(|name| !self.known.contains_key(*name));
+        let files = own.filter_map(|name| match self.own(name) {
+            Some(Own::Elf(path)) => Some((name.clone(), path)),
+            _ => None,
+        });
+        files
+            .map(|(name, path)| {
+                let elf = place::read(&path)?;
+                Ok(Program { name, elf })
+            })
+            .collect()
+    }
+
     /// Builds the named programs, in the order of the names, each once.
     pub fn build<'a>(
         &self,

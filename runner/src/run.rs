@@ -80,6 +80,7 @@ pub fn load(system: &Path, overrides: &[String], root: &Path) -> Result<(System,
         ..LoadOptions::default()
     };
     let system = load_system(system, &options)?;
+    fits(&system, &library)?;
     Ok((system, library))
 }
 
@@ -98,7 +99,15 @@ fn load_text(
         ..LoadOptions::default()
     };
     let system = load_system_text(&name.display().to_string(), text, &options)?;
+    fits(&system, &library)?;
     Ok((system, library))
+}
+
+/// A system that no paradigm runs is refused when it is run.
+fn fits(system: &System, library: &Library) -> Result<(), Error> {
+    let runs = system.runs().into_iter();
+    let mut all = runs.filter_map(|run| Some((run, paradigm_of(run).ok()?)));
+    all.try_for_each(|(run, paradigm)| paradigm.fits(run, library))
 }
 
 /// The variants of a system; the system itself if it has none.
@@ -568,7 +577,8 @@ fn read(
     incidents.extend(trapped(names, seen, seen.outcome, &end, outside.as_ref()));
     incidents.extend(unexplained(system, &end, &incidents));
     incidents.extend(unseen::incidents(names, &seen.markers, &seen.unkept));
-    let lives = paradigm.lives(system, seen);
+    let mut lives = paradigm.lives(system, seen);
+    unseen::shorten(&mut lives, &incidents);
     VariantResult {
         name: name.to_owned(),
         ticks: seen.ticks,

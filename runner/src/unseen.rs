@@ -3,7 +3,7 @@
 //! Why it exists: from then on nothing is known about jobs and flows there, whichever program made the markers, and nothing unseen may
 //! count as held. What it deliberately does not know: which promises are affected.
 
-use crate::measure::MarkerEvent;
+use crate::measure::{Lives, MarkerEvent};
 use crate::names::Names;
 use bulkhead_abi::dtu::IDLE_ACTIVITY;
 use bulkhead_machine::types::Owner;
@@ -34,6 +34,16 @@ pub fn incidents(names: &Names, markers: &[MarkerEvent], unkept: &[(u16, u64)]) 
         }
     };
     unkept.iter().map(one).collect()
+}
+
+/// What activities of these tiles ended after the last marker that was kept was not seen.
+pub fn shorten(lives: &mut Lives, incidents: &[Incident]) {
+    for incident in incidents {
+        let unseen = incident.kind == IncidentKind::Unseen;
+        if let Some(at) = incident.at.filter(|_| unseen) {
+            lives.seen_until(incident.tile, at);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //! urgent one runs pays for the switch to it. One that ends pays for the switch to a less or equally urgent one, or to none. A budget comes
 //! back one period after the work that used it was released; a switch that begins may overrun it. Equals take turns of a slice. A budget
 //! has at most eight pieces: one that is used in more pieces, or in tiny ones, comes back later as a whole. Kernel requests arrive as often
-//! as permitted. Applications without a budget fill whatever is left. A message interrupts an application that is not more urgent than its
+//! as permitted. Applications without a budget fill whatever is left. Nothing interrupts a call to TileMux: one with a budget may make it with
+//! the last of that, or just before another one comes, and so may those without. A message interrupts an application that is not more urgent than its
 //! receiver, at the receiver's cost, once until the receiver runs. An application with a `<task>` has jobs of its cost, as often as
 //! permitted. One without does what it can: it loops forever, has half a budget's work once in its period, or sleeps and wakes up as often
 //! as it can, with a little work each time.
@@ -101,6 +102,8 @@ struct Tile<'a> {
     worst: Vec<u64>,
     running: Option<usize>,
     switch: u64,
+    /// The longest call of an application to TileMux.
+    call: u64,
     slice: u64,
     /// The duration of a kernel request, and the time after which another one may come while an application with a budget wants the hart.
     request: (u64, u64),
@@ -231,10 +234,15 @@ impl Tile<'_> {
                     continue;
                 }
                 let change = self.change().min(end);
-                // A run that begins just before another application comes.
-                if self.random.one_in(2) {
-                    self.now = self.now.max(change - 1);
-                    self.ask();
+                // A request, or a call of an application without a budget, that begins just before another application comes.
+                let begins = self.now.max(change - 1);
+                match self.random.below(4) {
+                    0 | 1 => {
+                        self.now = begins;
+                        self.ask();
+                    }
+                    2 => self.now = begins + self.call,
+                    _ => {}
                 }
                 self.now = self.now.max(change);
                 continue;
@@ -265,6 +273,12 @@ impl Tile<'_> {
                         .unwrap_or(u64::MAX),
                 )
                 .min(if app.slice == 0 { u64::MAX } else { slice });
+            // The last of this run is a call, which is work of the job.
+            let call = match self.random.one_in(3) {
+                true => self.call.min(left - run),
+                false => 0,
+            };
+            let run = run + call;
             self.now += run;
             app.charge(self.now, run);
             app.slice = app.slice.saturating_sub(run);
@@ -420,6 +434,7 @@ fn judged(text: &str, random: &mut Random) -> Result<Known, String> {
             apps,
             running: None,
             switch: tile.switch,
+            call: tile.call,
             slice,
             request: (requests.cost, requests.period),
             calm: 0,

@@ -102,7 +102,9 @@ impl Facts {
         let mut silences = BTreeMap::new();
         let mut lost = BTreeMap::new();
         // Runs continue to a fixed moment, whenever the system is over.
-        let lives = lives::of(system, &seen.markers, &seen.console, seen.ticks, false);
+        let mut lives = lives::of(system, &seen.markers, &seen.console, seen.ticks, false);
+        let unkept = unseen::incidents(&names, &seen.markers, &seen.unkept);
+        unseen::shorten(&mut lives, &unkept);
         let mut flows = collect::flows(system, &names, &seen.markers, &lives);
         for flow in &mut flows {
             flow.samples.retain(|sample| sample.begin >= start);
@@ -131,7 +133,6 @@ impl Facts {
             &seen.console,
             false,
         ));
-        let unkept = unseen::incidents(&names, &seen.markers, &seen.unkept);
         let unsure = unsure(system, &unkept, &is_own, &flows);
         let mut checks: BTreeMap<String, Vec<u64>> = BTreeMap::new();
         for check in collect::checks(&names, &seen.markers) {
@@ -768,6 +769,7 @@ mod tests {
                 open: 0,
                 missing: 0,
                 worst: None,
+                begin: None,
             }],
             measured: BTreeMap::from([("flow loop".to_owned(), loops)]),
             ..Facts::default()

@@ -42,6 +42,8 @@ pub struct Lives {
     /// Nothing more could happen: what was alive then waits forever.
     is_idle: bool,
     ended: BTreeMap<Owner, End>,
+    /// Until when tiles were seen whose later markers had no room.
+    seen: BTreeMap<u16, u64>,
     /// The most recent activity of each application.
     last: BTreeMap<String, Owner>,
 }
@@ -70,10 +72,17 @@ impl Lives {
         self.ended.insert(activity, end);
     }
 
-    /// When the run was over for an activity: when it ended, or when the run did.
+    /// The markers of a tile had no room after `at`, in ticks: what its activities ended later was not seen.
+    pub fn seen_until(&mut self, tile: u16, at: u64) {
+        self.seen.insert(tile, at);
+    }
+
+    /// When the run was over for an activity: when it ended, when the run did, or when its tile was not seen any more.
     pub fn over(&self, activity: Owner) -> u64 {
-        let ended = self.ended.get(&activity);
-        ended.map_or(self.end, |end| end.at.min(self.end))
+        let ended = self.ended.get(&activity).map(|end| end.at);
+        let seen = self.seen.get(&activity.tile).copied();
+        let all = [ended, seen, Some(self.end)].into_iter().flatten();
+        all.min().unwrap_or(self.end)
     }
 
     /// The same for the last activity of an application.
@@ -85,6 +94,7 @@ impl Lives {
     /// The verdict on something that began at `begin`, had `within` ticks, and that only this activity could end.
     pub fn unended(&self, activity: Owner, begin: u64, within: u64) -> Unended {
         let never = match self.ended.get(&activity) {
+            _ if self.seen.contains_key(&activity.tile) => false,
             Some(end) => end.how == Ending::Gone,
             None => self.is_idle,
         };
@@ -107,6 +117,28 @@ impl Lives {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An end that had no room is no end that did not happen.
+    #[test]
+    fn what_was_not_seen_is_late_only_if_it_was_late_before() {
+        let [unseen, other] = [2, 3].map(|tile| Owner::new(tile, 1));
+        let mut lives = Lives::until(1000);
+        for activity in [unseen, other] {
+            let (at, how) = (950, Ending::Gone);
+            lives.ends(activity, End { at, how });
+        }
+        lives.seen_until(2, 400);
+        assert_eq!((lives.over(unseen), lives.over(other)), (400, 950));
+        use Unended::{Late, Open};
+        for (activity, begin, expected) in [
+            (unseen, 299, Late),
+            (unseen, 300, Open),
+            (unseen, 399, Open),
+            (other, 940, Late),
+        ] {
+            assert_eq!(lives.unended(activity, begin, 100), expected, "{begin}");
+        }
+    }
 
     #[test]
     fn what_a_program_that_is_gone_began_never_ends() {

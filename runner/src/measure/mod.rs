@@ -6,6 +6,8 @@
 pub mod jobs;
 pub mod lives;
 pub mod pairing;
+pub mod released;
 
 pub use lives::Lives;
 pub use pairing::{MarkerEvent, Pairs, pair};
+pub use released::Released;

@@ -20,6 +20,7 @@ pub mod promises;
 pub mod quiet;
 mod refusals;
 pub mod requests;
+pub mod room;
 pub mod unfinished;
 
 use crate::error::Error;
@@ -30,7 +31,7 @@ use crate::modules::boot_name;
 use crate::names::{Names, Naming};
 use crate::observed::Observed;
 use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
-use crate::programs::Program;
+use crate::programs::{Library, Program};
 use alone::Alone;
 use bulkhead_abi::dtu::{Endpoint, MemoryEndpoint, TLB_READ, TLB_WRITE};
 use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
@@ -53,6 +54,14 @@ pub struct Tiled;
 impl Paradigm for Tiled {
     fn admit(&self, name: &str, system: &System) -> Result<(), Error> {
         admission::check(name, system)
+    }
+
+    fn fits(&self, system: &System, library: &Library) -> Result<(), Error> {
+        let peer = system.peer.iter().map(|peer| &*peer.system);
+        for one in peer.chain([system]) {
+            room::check(one, &library.finished(&one.programs())?)?;
+        }
+        Ok(())
     }
 
     fn programs<'s>(&self, system: &'s System) -> Vec<&'s str> {
@@ -84,6 +93,7 @@ impl Paradigm for Tiled {
                 modules.push(program.clone());
             }
         }
+        room::check(system, &modules)?;
         for module in &system.modules {
             modules.push(find(&boot_name(&module.name))?.clone());
         }

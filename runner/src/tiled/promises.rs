@@ -426,6 +426,7 @@ mod tests {
             open: 0,
             missing: 0,
             worst: Some(1),
+            begin: None,
         }
     }
 

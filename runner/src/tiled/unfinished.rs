@@ -322,7 +322,7 @@ mod tests {
             told(&console, &[release], &End::Duration),
             [(
                 "controller".to_owned(),
-                "has not finished after 60ms, the duration of the run; it said last: waits; its last marker: release of job 7 at 1.00 ms; at the end it waited; if it serves others until the end, write background=\"true\""
+                "has not finished after 60ms, the duration of the run; it said last: waits; its last marker: begin of job 7 at 1.00 ms; at the end it waited; if it serves others until the end, write background=\"true\""
                     .to_owned()
             )]
         );

@@ -33,7 +33,9 @@ markers! {
     span_begin SpanBegin;
     /// A measured span ends.
     span_end SpanEnd;
-    /// A job is released.
+    /// The next job is released at this moment.
+    job_due JobDue;
+    /// A job begins.
     job_release JobRelease;
     /// A job is complete.
     job_complete JobComplete;

@@ -46,6 +46,8 @@ impl PeriodicTask {
 
     /// Sleeps until the next release and begins a job. Returns its number, from 1 on.
     pub fn next_job(&mut self) -> u64 {
+        // Before the sleep: whoever is kept from the hart at its release says so by what follows, or does not follow.
+        marker::job_due(self.release);
         time::sleep_until(self.release);
         self.job += 1;
         marker::job_release(self.job);

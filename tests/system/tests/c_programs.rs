@@ -2,6 +2,7 @@
 
 use bulkhead_runner::c_programs;
 use bulkhead_system_tests::boot_text;
+use bulkhead_system_tests::shared_tiles::{boot, spans, variant};
 
 const SYSTEM: &str = r#"<system name="c" platform="tiled-gem5" duration="100ms" manager-tile="1">
   <domain name="d">
@@ -72,4 +73,60 @@ fn a_server_and_a_client_in_c() {
     assert_eq!(report.printed("sum"), ["the sum is 5050"]);
     assert_eq!(report.spans(2).len(), 100);
     assert_eq!(report.spans(4).len(), 50);
+}
+
+/// A job of a task in C is released with its period, whoever has the hart then: its wait is in its response. Alone, it begins at once.
+#[test]
+fn a_task_in_c_responds_from_its_release_on() {
+    if !has_compiler() {
+        return;
+    }
+    let program = r#"#include "bulkhead.h"
+int main(void) {
+    int task = bh_task();
+    for (int job = 0; job < 20; job++) {
+        bh_span_begin((uint64_t)bh_next_job(task));
+        for (volatile int i = 0; i < 2000; i++) { }
+        bh_span_end(job + 1);
+        bh_complete(task);
+    }
+    return 0;
+}
+"#;
+    let text = r#"<system name="late" platform="tiled-2ghz" duration="60ms" manager-tile="1">
+  <tilemux tile="2" policy="realtime"/>
+  <domain name="urgent" criticality="A">
+    <app name="urgent" tile="2" program="sharing/periodic"><argument name="jobs" value="20"/><argument name="iterations" value="20000"/>
+      <cpu quota="150us" period="1ms" priority="9"/><task period="1ms"/></app>
+  </domain>
+  <domain name="c" criticality="B">
+    <app name="late" tile="2" program="late.c"><cpu quota="200us" period="1ms" priority="8"/><task period="1ms"/></app>
+  </domain>
+  <variant name="alone"><without domain="urgent"/></variant>
+  <variant name="beside"/>
+</system>"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in [("late.c", program), ("system.xml", text)] {
+        std::fs::write(folder.path().join(name), text).expect("written");
+    }
+    let result = boot(folder.path().join("system.xml"), &[]);
+    let of = |name: &str| {
+        let seen = variant(&result, name);
+        let mut tasks = seen.tasks.iter();
+        let task = tasks
+            .find(|task| task.application == "late")
+            .expect("it has a task");
+        let job = spans(seen, "late").latency.min;
+        [task.begin, task.worst, Some(job)].map(|ticks| ticks.expect("it has jobs"))
+    };
+    let [begin, response, job] = of("alone");
+    assert!(result.microseconds(begin) < 20.0, "{begin} of {job}");
+    assert!(response >= begin + job);
+    let urgent = spans(variant(&result, "beside"), "urgent").latency.min;
+    let [begin, response, job] = of("beside");
+    assert!(
+        begin >= urgent,
+        "{begin} after its release, {urgent} for the urgent"
+    );
+    assert!(response >= begin + job, "{response}, {begin}, {job}");
 }

@@ -6,6 +6,7 @@
 
 mod circles;
 mod documents;
+mod inventory;
 mod laws;
 mod payers;
 pub mod source;
@@ -59,6 +60,7 @@ const LAWS: &[Law] = &[
     ("determinism", laws::determinism),
     ("host input", laws::host_input),
     ("payers", payers::payers),
+    ("inventory", inventory::inventory),
     ("machine paths", laws::machine_paths),
     ("registries", laws::registries),
     ("invalid descriptions", documents::invalid_descriptions),

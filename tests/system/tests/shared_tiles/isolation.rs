@@ -231,6 +231,30 @@ fn a_hart_that_sleeps_delays_nobody_more_urgent() {
     held("sleeps", " sleeps of the hart");
 }
 
+/// A job that is released while TileMux reads a neighbour's text begins when that call and a switch are over. The wait is in its response,
+/// which begins with its release.
+#[test]
+fn a_text_of_a_neighbour_delays_a_job_by_one_call() {
+    held("texts", " texts");
+    let result = boot(system("texts"), &[]);
+    let loaded = load_system(system("texts"), &LoadOptions::default());
+    let loaded = loaded.unwrap_or_else(|error| panic!("{error}"));
+    let tiles = admission::tiles(&loaded).unwrap_or_else(|error| panic!("{error}"));
+    let [alone, beside] = ["alone", "beside"].map(|name| {
+        let task = &variant(&result, name).tasks[0];
+        let nanoseconds = |ticks: u64| (result.microseconds(ticks) * 1000.0) as u64;
+        [task.begin, task.worst].map(|ticks| nanoseconds(ticks.unwrap_or(0)))
+    });
+    let (call, switch) = (tiles[0].call, tiles[0].switch);
+    println!(
+        "begun after and response: alone {alone:?}, beside texts {beside:?} ns; call {call}, switch {switch}"
+    );
+    // Half of what such a call took when it was first seen.
+    assert!(beside[0] > alone[0] + 2_300, "no call was under way");
+    assert!(beside[0] <= call + switch, "{beside:?}");
+    assert!(beside[1] > alone[1] + 2_300, "{alone:?}, {beside:?}");
+}
+
 /// The same attacks on a tile whose second hart takes the interrupts.
 #[test]
 fn attacks_on_a_tile_with_two_harts_delay_nobody_more_urgent() {
