@@ -66,8 +66,8 @@
 //! of registers around a trap (some 100 of a switch's 1000 cycles).
 //!
 //! A hart leaves an application whose access waits for its token bucket, but not one that waits for data: an application released while a
-//! less urgent one runs waits for the outstanding accesses, as many as the hart's buffers hold, one after the other. TileMux borrows the
-//! tokens of a switch ([`PRIVILEGED_CREDIT`](bulkhead_abi::dtu::PRIVILEGED_CREDIT)); any further accesses pass the bucket of the running
+//! less urgent one runs waits for the outstanding accesses, as many as the hart's buffers hold, one at a time. TileMux borrows the tokens
+//! of a switch ([`PRIVILEGED_CREDIT`](bulkhead_abi::dtu::PRIVILEGED_CREDIT)); any further accesses pass the bucket of the running
 //! application.
 
 use crate::communication::{Chip, ChipError, local_chunks};
@@ -92,8 +92,8 @@ pub const INTERRUPT_CYCLES: u64 = 400;
 pub const RECEIVED_CYCLES: u64 = 800;
 /// Maximum cycles of a kernel request that finds everything in the caches, besides the way to TileMux and back.
 pub const REQUEST_CYCLES: u64 = 6000;
-/// The most cache lines that it touches: a page table of 64 that is cleared or a page of 64 that leaves, the entries of the pages, and
-/// TileMux's own lines. A request that needs more page tables is carried out in pieces, each of which counts as a request.
+/// Maximum cache lines that it touches: 64 for a page table that is cleared or a page that leaves, the entries of the pages, and TileMux's
+/// own lines. A request that needs more page tables is carried out in pieces, each of which counts as a request.
 pub const REQUEST_LINES: u64 = 128;
 /// Maximum pieces of a budget (`exec::account`).
 pub const REFILLS: u64 = 8;
@@ -241,7 +241,7 @@ struct Share<'a> {
     received: u64,
 }
 
-/// What others demand of a processor.
+/// The demand of others on a processor.
 #[derive(Default)]
 struct Others {
     tasks: Vec<Task>,
@@ -321,7 +321,7 @@ impl Share<'_> {
     }
 }
 
-/// What a job takes from its quota besides switches. Times in nanoseconds.
+/// The demand of a job on its quota besides switches. Times in nanoseconds.
 struct Job {
     cost: u64,
     /// Minimum inter-arrival time of jobs.
@@ -514,7 +514,7 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
         };
         // A job is released this late after its arrival, from which its deadline counts.
         let jitter = given.map_or(0, |task| task.jitter.nanoseconds());
-        // What its jobs need per period of the quota.
+        // The need of its jobs per period of the quota.
         let needed = (u128::from(charged) * u128::from(period))
             .div_ceil(u128::from(distance.nanoseconds().max(1)));
         let needed = u64::try_from(needed)
@@ -690,7 +690,7 @@ mod tests {
         )))
         .unwrap();
         assert!(!refused[0].reservations[0].holds());
-        // Plus, for each job, two switches, and a message before and after its begin.
+        // Plus, for each job, two switches, and a message before and after its start.
         let (switch, received) = (10_662, 400);
         assert_eq!(refused[0].switch, switch);
         let extra = 2 * switch + 2 * received;

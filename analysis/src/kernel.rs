@@ -91,7 +91,7 @@ pub fn calls(system: &System, app: usize, calls: u64, work: u64) -> Result<u64, 
     u64::try_from((cycles * 1_000_000_000).div_ceil(hertz)).map_err(|error| error.to_string())
 }
 
-/// What an application incurs each time that it was off its tile.
+/// The cost to an application of each time that it was off its tile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
     /// Nanoseconds until it runs, and for interrupts while it runs.

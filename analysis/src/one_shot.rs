@@ -108,7 +108,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// What other cores may do while these bounds hold, in words.
+    /// The allowed behaviour of other cores while these bounds hold, in words.
     pub fn beside(&self) -> String {
         if self.assumes.is_empty() {
             return "bounds hold whatever cores without tasks, and those of other domains, do"
@@ -126,7 +126,7 @@ impl Bounds {
     }
 }
 
-/// What interrupts a core, in the core's cycles.
+/// The interrupts of a core, in the core's cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interrupts {
     /// Interrupts of its tick, one per tick.
@@ -136,7 +136,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Those of a core.
+    /// The interrupts of a core.
     pub fn of(system: &OneShot, platform: &Platform, core: u16) -> Self {
         let told = system.told(core).len() as u64;
         let unmask = if told > 0 { UNMASK } else { 0 };
@@ -174,11 +174,11 @@ impl Interrupts {
 
 /// Parts of a drift.
 const MILLION: u64 = 1_000_000;
-/// What a poll takes longer than a period of whole nanoseconds: one was cut off, and an interrupt comes with the first machine tick after its
-/// count.
+/// How much longer a poll takes than a period of whole nanoseconds: one was cut off, and an interrupt comes with the first machine tick
+/// after its count.
 const CUT: Time = Time(2000);
 
-/// By how much the timer of a core is faster than the timebase, in parts per million.
+/// The amount by which the timer of a core is faster than the timebase, in parts per million.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Drift(i32);
 
@@ -187,7 +187,7 @@ impl Drift {
         Self(platform.tile(core).map_or(0, |tile| tile.clock_drift))
     }
 
-    /// What the core's timer takes for this many parts of time, rounded down to whole `unit`s.
+    /// The time that the core's timer takes for this many parts of time, rounded down to whole `unit`s.
     fn shorten(self, time: u64, unit: u64) -> u64 {
         if self.0 == 0 {
             return time;
@@ -220,21 +220,21 @@ pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
     }
 }
 
-/// What rivals add to the operations of a channel, in cycles.
+/// The cycles that rivals add to the operations of a channel.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rival {
     /// To a write.
     write: u64,
     /// To a read, which may wait for a write.
     read: u64,
-    /// By how much the clocks of both ends may differ then, if they compare them.
+    /// The amount by which the clocks of both ends may differ then, if they compare them.
     apart: Option<Time>,
 }
 
 /// The domain of tasks; `None`: the system's.
 type Domain = Option<String>;
 
-/// What is open to other cores by right or for lack of a guard: at most one reason per domain.
+/// The domains that are open to other cores by right or for lack of a guard: at most one reason per domain.
 fn open(system: &OneShot, platform: &Platform) -> Vec<(Domain, String)> {
     let mut all: Vec<(Domain, String)> = Vec::new();
     let mut put = |domain: &Domain, why: String| {
@@ -540,7 +540,7 @@ fn writes(tasks: &TaskSystem, channel: usize) -> u64 {
 }
 
 impl Mesh<'_> {
-    /// What writes of a channel do to others that perform one operation meanwhile.
+    /// The load of a channel's writes on others that perform one operation meanwhile.
     fn load(&self, system: &OneShot, index: usize, port: &Port) -> Load {
         let mut load = Load::default();
         if port.hops == 0 {
@@ -573,8 +573,8 @@ impl Mesh<'_> {
         load
     }
 
-    /// What the looks of a host core do to others that perform one operation meanwhile: it looks at one core in each of its ticks, so at most at two
-    /// of them, whichever they are.
+    /// The load of a host core's looks on others that perform one operation meanwhile: it looks at one core in each of its ticks, so at
+    /// most at two of them, whichever they are.
     fn looks(&self, system: &OneShot) -> Load {
         let mut load = Load::default();
         let Some(host) = system.host else {
@@ -691,8 +691,8 @@ mod tests {
         )
     }
 
-    /// A host at the end of the row reads 131 words of one core at most, twice: over the link into core 3 come the answers of no other core, so each of
-    /// its packets counts once for the write, and the reader's job has as many accesses more.
+    /// A host at the end of the row reads at most 131 words of one core, twice. The link into core 3 carries the answers of no other core,
+    /// so each of its packets counts once for the write, and the reader's job has as many more accesses.
     #[test]
     fn a_host_core_counts_like_traffic_of_others() {
         let of = |host: &str| {

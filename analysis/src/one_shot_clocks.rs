@@ -7,8 +7,8 @@
 //! master's counts, and two looks of the core, by its own counts (`bulkhead_exec_one_shot::clock`). The core takes the middle, so it is
 //! wrong by half of the width at most, and afterwards by what both clocks drift apart.
 //!
-//! No job runs meanwhile, so a message waits for nobody: the master sends one after the other. Only a host core may read consoles. A core with tasks
-//! that starts later than the master waits for it runs without its time, which the run says.
+//! No job runs meanwhile, so a message waits for nobody: the master sends one at a time. Only a host core may read consoles. A core with
+//! tasks that starts later than the master waits for it runs without its time, and the run says so.
 //!
 //! Beside rivals that guards keep out ([`beside`]), a message also waits for their packets, and they have no other way to a clock. The master gives a core
 //! only a tick, and waits only some ticks for all, so there is a bound only if all messages fit into these, whatever rivals send and however slowly those
@@ -40,14 +40,14 @@ const MILLION: u128 = 1_000_000;
 /// Picoseconds of a second.
 const SECOND: u128 = 1_000_000_000_000;
 
-/// By how much the clock of a core may be wrong, compared with the one that it follows.
+/// The possible error of a core's clock, compared with the one that it follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ClockBound {
     /// The core.
     pub core: u16,
     /// The core that it follows.
     pub master: u16,
-    /// When the message came from which it knows the time.
+    /// When the message arrived that gives it the time.
     pub synchronised: Time,
     /// When the system's duration is over.
     pub end: Time,
@@ -149,7 +149,7 @@ pub(crate) fn beside(
                 "floods of the mesh may make the messages with the time for core {core} longer than the tick that core {master} has for them"
             ));
         }
-        // Whoever is no core of the domain asks as slowly as it likes, and the last message may begin at the end of its tick.
+        // A core outside the domain asks as slowly as it likes, and the last message may begin at the end of its tick.
         let most = if own.contains(&core) {
             all
         } else {
@@ -198,7 +198,7 @@ impl Errors {
         Self(all.map(|one| (one.core, one.end)).collect())
     }
 
-    /// By how much the clocks of two cores may differ.
+    /// The amount by which the clocks of two cores may differ.
     pub(crate) fn apart(&self, one: u16, other: u16) -> Time {
         let of = |core| self.0.get(&core).map_or(0, |time| time.0);
         match one == other {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Maximum cycles that a request waits for the access in progress at a memory: a fetch or an atomic operation.
 pub(crate) const ACCESS: u64 = 2;
 
-/// What a channel's writes put on links, in network cycles, and into the memory of the reader's core.
+/// The load of a channel's writes: on links, in network cycles, and on the memory of the reader's core.
 #[derive(Clone, Debug, Default)]
 pub struct Load {
     pub(crate) links: BTreeMap<Link, u64>,

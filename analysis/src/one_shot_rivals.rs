@@ -82,7 +82,7 @@ pub(crate) struct Rivals {
 }
 
 impl Rivals {
-    /// Of these cores.
+    /// The rivals are these cores.
     pub(crate) fn new(mesh: &Mesh<'_>, who: &[u16]) -> Self {
         let platform = mesh.platform;
         let buffers = |core: u16| {

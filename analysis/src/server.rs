@@ -18,7 +18,7 @@ use bulkhead_model::units::{Dimension, parse};
 /// Rounds after which the search for a window is given up; each round adds one period of some client.
 const ROUNDS: usize = 10_000;
 
-/// What a server grants to the clients of one gate. Times in nanoseconds.
+/// The terms that a server grants to the clients of one gate. Times in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Messages that the gate holds.

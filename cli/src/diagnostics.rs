@@ -12,9 +12,9 @@ use miette::{
 use std::fmt;
 use std::io::{IsTerminal, Write};
 
-/// Most errors that are shown: whoever has more corrects these first.
+/// Maximum errors that are shown: a user who has more corrects these first.
 const ERRORS_MAX: usize = 50;
-/// Most bytes of a message or a remedy.
+/// Maximum bytes of a message or a remedy.
 const MESSAGE_MAX: usize = 2000;
 
 /// A text without characters that move a cursor or change the order of what is read; each becomes as many `?` as it has bytes, so places

@@ -393,7 +393,7 @@ fn clients_take_turns_and_keep_their_streams() {
             "{number}"
         );
     }
-    // They ended within one piece of each other: neither waited for the whole of the other's image.
+    // They ended within one piece of each other: neither waited for the other's whole image.
     assert!(
         first.0.abs_diff(second.0) < 40_000,
         "{} {}",

@@ -52,7 +52,7 @@ fn transfers_hide_behind_a_slow_data_path() {
         (many - half).abs_diff(16 * piece) <= MEMORY,
         "{many} {half} {piece}"
     );
-    // A single piece finds cold caches, so the time outside the data path is at most as long as for it.
+    // A single piece finds cold caches, so the time outside the data path is at most that of a single piece.
     let rest = many - 33 * piece;
     assert!(
         rest > 0 && rest <= one - piece + MEMORY,
@@ -62,7 +62,7 @@ fn transfers_hide_behind_a_slow_data_path() {
 
 #[test]
 fn a_fast_data_path_hides_behind_transfers() {
-    // 64 cycles per piece: only the transfers count, one after the other, because the unit runs one command at a time.
+    // 64 cycles per piece: only the transfers count. They do not overlap, because the unit runs one command at a time.
     let (one, piece) = copy(1, 64);
     let (many, _) = copy(33, 64);
     let transfers = (many - one) / 32;

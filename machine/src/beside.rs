@@ -29,7 +29,7 @@ pub struct EngineMap {
     bandwidth: Arc<[Option<Page>]>,
 }
 
-/// Whose registers a page has.
+/// The part whose registers a page has.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// The registers of a DMA engine with this many channels.
@@ -62,7 +62,7 @@ impl EngineMap {
             kind: Kind::Peripheral,
             users: one.users.clone(),
         });
-        // Whoever programs a cluster's capacity controller programs these, too.
+        // The harts that program a cluster's capacity controller program these, too.
         let programmers = platform.clusters().flat_map(|(tile, cluster)| {
             let bits = cluster.capacity.as_ref().map_or(0, |one| one.programmers);
             let ports = (0..cluster.harts.len() as u16).filter(move |port| bits >> port & 1 != 0);
@@ -137,7 +137,7 @@ impl EngineMap {
     }
 }
 
-/// What moves the bytes.
+/// The part that moves the bytes.
 #[derive(Debug)]
 enum Mover {
     Dma(Dma),
@@ -230,7 +230,7 @@ pub struct BesidePart {
     registers: Tick,
     /// Nothing that the engine has sent since the window of time began can come back before this tick.
     limit: Tick,
-    /// Least time from a packet that leaves to one that it causes here.
+    /// Least time from a packet that leaves here to the arrival of a packet that it causes.
     back: Tick,
     /// The tile that it interrupts, and the source of its first channel there.
     interrupts: Option<(TileId, u32)>,
@@ -273,7 +273,7 @@ impl BesidePart {
         self.id
     }
 
-    /// What it did.
+    /// Its statistics.
     pub fn statistics(&self) -> &DmaStatistics {
         self.dma.statistics()
     }
@@ -299,7 +299,7 @@ impl BesidePart {
         }
     }
 
-    /// The next moment at which something happens here. It hands no packet to the network before.
+    /// The next moment at which something happens here. It hands no packet to the network before that.
     pub fn next_time(&self) -> Tick {
         self.queue.next_time().min(self.dma.next_time())
     }
@@ -310,7 +310,7 @@ impl BesidePart {
         self.queue.push(delivery.at, source, delivery.packet);
     }
 
-    /// Acts up to `horizon`, or to the moment at which something comes back that it has sent.
+    /// Acts up to `horizon`, or up to the moment at which an answer to one of its packets comes back.
     pub fn run(&mut self, horizon: Tick, fabric: &mut Fabric) {
         self.limit = Tick::MAX;
         while self.next_time() < horizon.min(self.limit) {

@@ -7,7 +7,7 @@
 use crate::device::network::Frame;
 use crate::types::{Tick, TileId};
 
-/// Of a million frames.
+/// Rates of faults are per million frames.
 pub const MILLION: u32 = 1_000_000;
 
 /// Faults of a cable, per million frames.

@@ -91,7 +91,7 @@ pub struct TileConfig {
     pub cluster: Option<ClusterConfig>,
     /// Local memory instead of caches, on meshes.
     pub local_memory: Option<LocalMemoryConfig>,
-    /// Tightly coupled memories beside the caches, one behind the other (bare chips).
+    /// Tightly coupled memories beside the caches, at consecutive addresses (bare chips).
     pub tcm: Vec<LocalMemoryConfig>,
     /// A DMA engine next to the local memory.
     pub dma: Option<DmaConfig>,
@@ -188,7 +188,7 @@ pub struct MemoryConfig {
     pub router: u16,
     /// If not empty: it has no bytes of its own, but is the second port of these memories, in this order.
     pub second_port_of: Vec<TileId>,
-    /// Bits of an address in its window that the translator in front of it drops; 0: there is none.
+    /// Bits of an address in its window that the translator in front of it drops; 0: there is no translator.
     pub dropped: u64,
 }
 
@@ -224,7 +224,7 @@ pub struct CacheConfig {
     pub replacement: Replacement,
     /// Bit i: way i may be filled. 0 means all.
     pub way_mask: u64,
-    /// What it fetches ahead by itself.
+    /// Its prefetcher.
     pub prefetcher: Option<PrefetcherConfig>,
 }
 
@@ -459,7 +459,7 @@ impl Default for NetworkConfig {
     }
 }
 
-/// What is wrong with a configuration.
+/// A mistake in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("platform {platform}: {what}")]
 pub struct ConfigError {

@@ -1,7 +1,7 @@
 //! What all tiles share: the network, the memory tiles, the ledger.
 //!
-//! Why it exists: tiles run one after the other, each for a window of time. Everything through which they can disturb each
-//! other is in one place, with one order of events. What it deliberately does not know: harts, caches, DTUs.
+//! Why it exists: tiles run in sequence, each for a window of time. Everything through which they can disturb each other is in one place,
+//! with one order of events. What it deliberately does not know: harts, caches, DTUs.
 
 mod homes;
 
@@ -80,7 +80,7 @@ pub struct Fabric {
     pub memories: Vec<MemoryTile>,
     /// Their bytes; none for a second port ([`Fabric::bytes_at`]). The host allocates pages when they are touched.
     pub ram: Vec<Vec<u8>>,
-    /// Of each memory tile: the bits that the translator in front of it drops, and for how many bytes names follow each other.
+    /// For each memory tile: the bits that the translator in front of it drops, and the number of bytes for which names are contiguous.
     translators: Vec<(u64, u64)>,
     /// For each memory tile that is a second port: the memories behind it, with their sizes.
     behind: Vec<Vec<(usize, u64)>>,
@@ -182,7 +182,7 @@ impl Fabric {
         drop_bits(address, self.translators[index].0)
     }
 
-    /// How many bytes from an address of a memory that has bytes on have names that follow each other.
+    /// The number of bytes with contiguous names from an address on, in a memory that has bytes.
     pub fn contiguous(&self, index: usize, address: u64) -> u64 {
         let chunk = self.translators[index].1;
         chunk - address % chunk
@@ -194,7 +194,7 @@ impl Fabric {
         self.bytes_behind(index, self.translated(index, address))
     }
 
-    /// The same of an address behind the translator. A second port has no bytes of its own.
+    /// The same for an address behind the translator. A second port has no bytes of its own.
     #[inline]
     fn bytes_behind(&self, index: usize, address: u64) -> (usize, u64) {
         let mut rest = address;

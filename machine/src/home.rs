@@ -1,10 +1,10 @@
-//! The home agent of a memory: in which order coherent clusters get its lines (decision record 0006).
+//! The home agent of a memory: the order in which coherent clusters get its lines (decision record 0006).
 //!
-//! Why it exists: each cluster keeps its first levels coherent by itself; between clusters, something must decide who has a line. A
-//! home has one transaction for each line at most. It asks every other coherent cluster for the line, takes modified bytes, and only
-//! then lets memory answer; requests for a line that is busy wait in the order of arrival. It remembers nothing of a line between
-//! transactions, as an interconnect without a snoop filter (Arm CoreLink CCI-400). What it deliberately does not know: times, bytes, and
-//! what clusters do inside.
+//! Why it exists: each cluster keeps its first levels coherent by itself; between clusters, something must decide who has a line. A home
+//! has at most one transaction for each line. It asks every other coherent cluster for the line, takes modified bytes, and only then lets
+//! memory answer; requests for a line that is busy wait in the order of arrival. It keeps no state of a line between transactions, like an
+//! interconnect without a snoop filter (Arm CoreLink CCI-400). What it deliberately does not know: times, bytes, and what clusters do
+//! inside.
 //!
 //! Who can fill it: a cluster has as many requests here as its second level has transactions, and each of them waits for one turn of each
 //! other request for the same line.
@@ -15,7 +15,7 @@ use crate::noc::{Packet, PacketKind, Surrender};
 use crate::types::{Owner, Tick, TileId};
 use std::collections::VecDeque;
 
-/// What a home orders.
+/// An order of a home.
 #[derive(Debug)]
 pub enum Order {
     /// Ask a cluster for a line.
@@ -24,7 +24,7 @@ pub enum Order {
         cluster: TileId,
         /// The line, as all clusters number it.
         tag: u32,
-        /// What it has to do.
+        /// How the cluster must treat the line.
         surrender: Surrender,
         /// The hart for which the line is wanted.
         owner: Owner,
@@ -159,7 +159,7 @@ impl Home {
         self.serve(at);
     }
 
-    /// The answer to a request for this line leaves: what is sent to that cluster from now on comes behind it.
+    /// The answer to a request for this line leaves: anything sent to that cluster from now on arrives after it.
     pub fn left(&mut self, now: Tick, tag: u32, ledger: &mut Ledger) {
         let at = self.find(tag);
         let at = at.unwrap_or_else(|| panic!("line {tag:#x} is not busy"));

@@ -51,7 +51,7 @@ pub enum ImageError {
     WrongMachine {
         /// The file.
         name: String,
-        /// What it was built for.
+        /// The architecture that it was built for.
         machine: String,
     },
     /// An object file, a core dump, ...
@@ -61,7 +61,7 @@ pub enum ImageError {
     NotExecutable {
         /// The file.
         name: String,
-        /// What it is.
+        /// Its kind.
         kind: String,
     },
     /// It wants a dynamic linker.
@@ -124,7 +124,7 @@ pub struct Image {
     pub name: String,
     /// Address of the first instruction.
     pub entry: u64,
-    /// What to load, in file order.
+    /// The parts to load, in file order.
     pub segments: Vec<Segment>,
     symbols: BTreeMap<String, u64>,
 }
@@ -357,7 +357,7 @@ impl fmt::Display for Location {
     }
 }
 
-/// Whether a character is one that only shows itself: it ends no line, moves no cursor and changes no order of what is read.
+/// Whether a character only shows itself: it ends no line, moves no cursor and does not change the order of what is read.
 pub fn is_plain(c: char) -> bool {
     let moves = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !(c.is_control() || moves)

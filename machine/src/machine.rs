@@ -130,7 +130,7 @@ pub struct Machine {
     /// Tiles with caches; none on a mesh.
     tiles: Vec<Tile>,
     mesh: Mesh,
-    /// Clusters, and the order of them and of the tiles beside them.
+    /// Clusters, and the order of the clusters and the tiles beside them.
     parts: Parts,
     fabric: Fabric,
     /// Per tile. Kept together because every window examines all of them.
@@ -237,7 +237,7 @@ impl Machine {
     /// If there is no such tile, or the range is not in its memory.
     pub fn peek(&self, tile: TileId, physical: u64, buffer: &mut [u8]) -> Result<(), MachineError> {
         let bytes = buffer.len() as u64;
-        // Everybody finds the tightly coupled memories of a tile at the same address.
+        // All harts find the tightly coupled memories of a tile at the same address.
         let tile = self.coupled(physical).unwrap_or(tile);
         let found = match self.mesh.tile(tile) {
             Some(local) => self.mesh.peek(local, physical, buffer, &self.fabric),
@@ -446,7 +446,7 @@ impl Machine {
         Ok(found.adopt(&mut self.fabric, activity, bucket, mappings))
     }
 
-    /// What the streaming units did: tile, ticks during which data streamed through, bytes.
+    /// Statistics of the streaming units: tile, ticks during which data streamed through, bytes.
     pub fn accelerators(&self) -> Vec<(TileId, Tick, u64)> {
         let mut all: Vec<(TileId, Tick, u64)> = self
             .tiles
@@ -533,7 +533,7 @@ impl Machine {
         Ok(self.tile(tile)?.timeline())
     }
 
-    /// What was kept of crashed programs, sorted by time, then tile. Not part of the digest, because it follows from the run.
+    /// The kept state of crashed programs, sorted by time, then tile. Not part of the digest, because it follows from the run.
     pub fn crashes(&self) -> Vec<Crashed> {
         let all = self.tiles.iter().flat_map(|tile| tile.crashes());
         let mut all: Vec<Crashed> = all.cloned().collect();

@@ -27,7 +27,7 @@ pub struct Marker {
     pub value: u64,
 }
 
-/// What a hart does.
+/// The state of a hart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HartState {
     /// It executes.

@@ -75,7 +75,7 @@ impl Ports {
         }
     }
 
-    /// What they have counted.
+    /// Their statistics.
     pub fn statistics(&self) -> &LocalMemoryStatistics {
         &self.statistics
     }

@@ -56,7 +56,7 @@ pub enum TileEvent {
     Unit(DtuEvent),
     /// The network card asked for this event, or a frame has arrived.
     Card(CardEvent),
-    /// A request for a tightly coupled memory gets its turn at a port that the hart has not.
+    /// A request for a tightly coupled memory gets its turn at a port that the hart does not use.
     Turn(Box<Packet>),
 }
 
@@ -74,7 +74,7 @@ const FROM_CARD: u32 = FROM_UNIT + 1;
 const FROM_CABLE: u32 = FROM_CARD + 1;
 const FROM_PORT: u32 = FROM_CABLE + 1;
 
-/// What a device wants from the hart. Applied while the hart is not running.
+/// An effect of a device on the hart. Applied while the hart is not running.
 #[derive(Clone, Copy, Debug)]
 enum Signal {
     Line(InterruptLine, bool),
@@ -129,7 +129,7 @@ struct Local {
     engines: EngineMap,
     /// The tightly coupled memories of the chip.
     tcms: TcmMap,
-    /// Those of this tile.
+    /// The tightly coupled memories of this tile.
     tcm: Tcm,
     /// Where memories are, on a chip without units.
     map: MemoryMap,
@@ -146,7 +146,7 @@ struct Local {
     signals: Vec<Signal>,
     /// Lines and requests for lines caused by the unit. They leave once the unit has acted and can charge them.
     deferred: Vec<(Tick, Packet)>,
-    /// Since when an access of each hart has waited for tokens, and when it asks again.
+    /// For each hart: since when an access has waited for tokens, and when it asks again.
     asked: [Option<(Tick, Tick)>; 2],
     /// The bucket of the current activity regulates, or a hart waits for tokens.
     holds_back: bool,
@@ -160,9 +160,9 @@ struct Local {
     second_software: bool,
     /// Outstanding misses that the second hart waits for.
     second_tokens: Vec<u32>,
-    /// What the last running hart has used, so that the other one must ask for it again.
+    /// The lines that the last running hart has used, so that the other one must ask for them again.
     used: Used,
-    /// What a streaming unit reads and writes.
+    /// The reads and writes of a streaming unit.
     accesses: Accesses,
     /// The hart must return at the end of its block.
     recall: bool,
@@ -183,7 +183,7 @@ struct Local {
     crashes: Vec<Crashed>,
     /// The owner of the hart and the activities waiting for it, as reported by TileMux.
     processor: Processor,
-    /// What the tile sees, if it is to be compared.
+    /// The events that the tile sees, if they are to be compared.
     timeline: Option<Box<Timeline>>,
 }
 
@@ -387,7 +387,7 @@ impl Tile {
         self.local.markers_lost
     }
 
-    /// What was kept of crashed programs, in time order.
+    /// The kept state of crashed programs, in time order.
     pub fn crashes(&self) -> &[Crashed] {
         &self.local.crashes
     }

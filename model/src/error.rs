@@ -17,7 +17,7 @@ pub enum Problem {
     Unreadable {
         /// The file or catalog name.
         name: String,
-        /// What the operating system says.
+        /// The message of the operating system.
         cause: String,
     },
     /// Not well-formed XML.
@@ -82,7 +82,7 @@ pub enum Problem {
         element: String,
         /// The attribute.
         attribute: String,
-        /// What is wrong.
+        /// The cause.
         cause: UnitError,
     },
     /// A value that is not a number, boolean, name or word of a list.
@@ -92,9 +92,9 @@ pub enum Problem {
         element: String,
         /// The attribute.
         attribute: String,
-        /// What was written.
+        /// The written value.
         value: String,
-        /// What was wanted.
+        /// The kind of value that was wanted.
         wanted: String,
     },
     /// A number beyond its range.
@@ -104,7 +104,7 @@ pub enum Problem {
         element: String,
         /// The attribute.
         attribute: String,
-        /// What was written.
+        /// The written value.
         value: String,
     },
     /// A reference to something that does not exist.
@@ -118,7 +118,7 @@ pub enum Problem {
     /// Two things with one name.
     #[error("two {kind}s are named `{name}`")]
     Duplicate {
-        /// What they are.
+        /// Their kind.
         kind: &'static str,
         /// Their name.
         name: String,
@@ -168,7 +168,7 @@ pub enum Problem {
     GateToNobody {
         /// The gate.
         gate: String,
-        /// What does not exist.
+        /// The missing thing.
         cause: String,
     },
     /// A send gate that leads to something that cannot receive.
@@ -178,7 +178,7 @@ pub enum Problem {
         gate: String,
         /// The gate that was named.
         target: String,
-        /// What that gate is.
+        /// The kind of that gate.
         found: &'static str,
     },
     /// More outstanding messages than slots.
@@ -275,7 +275,7 @@ pub enum Problem {
     Geometry {
         /// The element.
         what: String,
-        /// What does not fit.
+        /// The parts that do not fit.
         cause: String,
     },
     /// No tick divides every clock.
@@ -356,11 +356,11 @@ impl Problem {
 /// One error with its place and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// What is wrong. Boxed, because results carry it.
+    /// The mistake. Boxed, because results carry it.
     pub problem: Box<Problem>,
     /// Where. `None` only if there is no text at all (an unreadable file).
     pub span: Option<Span>,
-    /// What would be right.
+    /// The remedy.
     pub help: String,
     /// The variant in which it is wrong, if the system itself is right.
     pub variant: Option<String>,

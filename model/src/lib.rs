@@ -14,6 +14,8 @@ pub mod catalog;
 mod cpu;
 pub mod error;
 pub mod grammar;
+#[cfg(test)]
+mod guided_tests;
 pub mod input;
 mod load;
 mod node;

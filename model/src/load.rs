@@ -118,7 +118,7 @@ pub fn task_system_names(options: &LoadOptions<'_>) -> Vec<String> {
     names("tasks", catalog::TASKS, options)
 }
 
-/// What a description is, by its outermost element.
+/// The kind of a description, by its outermost element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Root {
     /// `<system>`, or an unknown element, which loading as a system will report.
@@ -592,7 +592,7 @@ fn remove(tree: &mut Element, without: &Element) -> Result<(), Diagnostic> {
             suggestion(&attribute.value, &known, kind),
         ));
     }
-    // What is removed may have namesakes below other managers that stay.
+    // A removed thing may have namesakes below other managers that stay.
     let (mut gone, mut left) = (Vec::new(), Vec::new());
     removed.iter().for_each(|element| apps(element, &mut gone));
     apps(tree, &mut left);

@@ -9,7 +9,8 @@ pub trait Programs {
     fn contains(&self, name: &str) -> bool;
     /// All names, for suggestions.
     fn names(&self) -> Vec<String>;
-    /// Why something of this name exists, but is not a program, and what would be one. `None` if it is one, or if only building it can tell.
+    /// Why something of this name exists but is not a program, and what would be a program. `None` if it is one, or if only building it can
+    /// tell.
     fn refusal(&self, _name: &str) -> Option<(String, String)> {
         None
     }

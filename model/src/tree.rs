@@ -49,7 +49,7 @@ impl Element {
             .find(|attribute| attribute.name == name)
     }
 
-    /// What identifies the element among its siblings: its `name` or its `id`; for a multiplexer, its tile.
+    /// The identity of the element among its siblings: its `name` or its `id`; for a multiplexer, its tile.
     pub fn identity(&self) -> Option<&str> {
         let tile = || self.attribute("tile").filter(|_| self.name == "tilemux");
         self.attribute("name")

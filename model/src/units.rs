@@ -60,7 +60,7 @@ pub fn in_largest_unit(nanoseconds: u64) -> String {
     format!("{whole}.{}{unit}", digits.trim_end_matches('0'))
 }
 
-/// What a number counts. Each dimension has its own units.
+/// The dimension of a number. Each dimension has its own units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
     /// Bytes.
@@ -138,7 +138,7 @@ impl Dimension {
         }
     }
 
-    /// What the number counts, for messages.
+    /// The noun for the things that the number counts, for messages.
     pub const fn noun(self) -> &'static str {
         match self {
             Self::Size => "an amount of memory",
@@ -208,7 +208,7 @@ pub enum UnitError {
     Wrong {
         /// The unit as written.
         unit: String,
-        /// What was wanted.
+        /// The dimension that was wanted.
         wanted: Dimension,
         /// The dimension for which the unit would be right.
         belongs: Option<Dimension>,
@@ -216,25 +216,25 @@ pub enum UnitError {
     /// Not a decimal number.
     #[error("`{text}` is not {}", wanted.noun())]
     NotANumber {
-        /// What was written.
+        /// The written text.
         text: String,
-        /// What was wanted.
+        /// The dimension that was wanted.
         wanted: Dimension,
     },
     /// Larger than the base unit can count in 64 bits.
     #[error("`{text}` is too large: it does not fit 64 bits in {}", wanted.base())]
     Overflow {
-        /// What was written.
+        /// The written text.
         text: String,
-        /// What was wanted.
+        /// The dimension that was wanted.
         wanted: Dimension,
     },
     /// A fraction of the base unit.
     #[error("`{text}` is not a whole number of {}", wanted.base())]
     NotWhole {
-        /// What was written.
+        /// The written text.
         text: String,
-        /// What was wanted.
+        /// The dimension that was wanted.
         wanted: Dimension,
     },
 }

@@ -6,7 +6,7 @@ use crate::format::{grouped, share};
 use crate::result::{ClockError, RunResult};
 use maud::{Markup, html};
 
-/// What the table shows.
+/// The title of the table.
 pub const TITLE: &str = "Clocks of cores beside the clock that they follow, in cycles (us)";
 /// The heads of its columns.
 pub const HEADINGS: [&str; 10] = [

@@ -16,7 +16,7 @@ pub const SCHEMA: u32 = 1;
 /// From this relative difference on, a reader wants to know why a point and its closed form differ.
 pub const WIDE: f64 = 0.1;
 
-/// What was measured on a platform.
+/// The measurements of a platform.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measurement {
     /// Version of the file.
@@ -71,9 +71,9 @@ pub struct Curve {
 /// A point.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// What was varied.
+    /// The varied value.
     pub x: f64,
-    /// What was measured.
+    /// The measured value.
     pub y: f64,
     /// The value of the closed form, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -111,7 +111,7 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     seen
 }
 
-/// What the first chip's part says about the other chip.
+/// The text of the first chip's part about the other chip.
 fn neighbour(peer: &RunResult) -> Markup {
     html! {
         p { "A cable joins this chip with another one, " (peer.system) " on " (peer.platform) ", whose part follows this one. "
@@ -324,7 +324,7 @@ fn span_section(result: &RunResult, applications: &[&str], book: &Book) -> Resul
     })
 }
 
-/// What made the applications of the flows wait, or all applications if there is no flow.
+/// The causes of the waits of the flows' applications, or of all applications if there is no flow.
 fn blame_section(
     result: &RunResult,
     flows: &[&str],

@@ -29,7 +29,7 @@ pub struct Place {
     /// Bytes, if it is a memory tile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
-    /// What is on it: kernel, managers, applications.
+    /// Its residents: kernel, managers, applications.
     pub residents: Vec<Resident>,
 }
 
@@ -73,7 +73,7 @@ fn task_of(one_shot: &OneShot, task: usize) -> Resident {
 }
 
 impl Placement {
-    /// Reads it off a system.
+    /// Reads the placement from a system.
     pub fn of(system: &System) -> Self {
         let (columns, rows) = match system.platform.network.topology {
             Topology::Crossbar => (1, 1),

@@ -514,7 +514,7 @@ fn schedules(
     })
 }
 
-/// Most releases of a row that are drawn: more arrows would cover each other.
+/// Maximum releases of a row that are drawn: more arrows would cover each other.
 const ARROWS: usize = 60;
 
 /// Tasks as rows over time.

@@ -160,9 +160,9 @@ pub struct ClockResult {
 /// How wrong a clock is, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockError {
-    /// By how much it was wrong.
+    /// Its actual error.
     pub error: u64,
-    /// By how much it may be wrong.
+    /// Its maximum error.
     pub bound: u64,
 }
 
@@ -218,7 +218,7 @@ pub struct QuotaUse {
     pub quota: String,
     /// The tile, if it is a quota on a manager's tile.
     pub tile: Option<u16>,
-    /// Most at a time.
+    /// The maximum at a time.
     pub used: u64,
     /// The bound.
     pub limit: u64,
@@ -333,7 +333,7 @@ pub struct Bound {
     pub ticks: u64,
     /// Method.
     pub method: String,
-    /// What it covers, and its assumptions.
+    /// Its scope and its assumptions.
     pub covers: String,
 }
 
@@ -426,7 +426,7 @@ pub struct Incident {
     pub tile: u16,
     /// Application.
     pub application: String,
-    /// What happened.
+    /// The event.
     pub what: String,
     /// Backtrace and registers, if a program of the description crashed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -442,9 +442,9 @@ pub struct Check {
     pub value: u64,
 }
 
-/// Incidents that are shown of activities that one activity created; they have its path before their names.
+/// Maximum incidents shown of activities that one activity created; its path precedes their names.
 const MADE_SHOWN: usize = 3;
-/// And of all such activities in a variant.
+/// Maximum incidents shown of all such activities in a variant.
 const MADE_LINES: usize = 30;
 
 impl RunResult {

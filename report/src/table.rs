@@ -198,8 +198,8 @@ pub fn nobody(placement: &Placement) -> Option<String> {
     (!free.is_empty()).then(|| format!("nobody on {}", free.join(", ")))
 }
 
-/// What a user sees after a run: first what failed, happened, was not judged and held, then one line per variant and flow, with the
-/// causes of the delays.
+/// The text for a user after a run: first failures, events, promises that were not judged and promises that held, then one line per variant
+/// and flow, with the causes of the delays.
 pub fn summary(result: &RunResult) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{} on {}", result.system, result.platform);
@@ -211,7 +211,7 @@ pub fn summary(result: &RunResult) -> String {
     out
 }
 
-/// What was measured on a chip, and on the one at the other end of its cable.
+/// The measurements of a chip, and of the one at the other end of its cable.
 fn measured(result: &RunResult, out: &mut String) {
     let flows = result
         .variants
@@ -442,7 +442,7 @@ fn requests(result: &RunResult, out: &mut String) {
     }
 }
 
-/// What network cards count, in the order of the columns.
+/// The counters of network cards, in the order of the columns.
 const FRAMES: [&str; 4] = [
     "frames sent",
     "frames received",

@@ -75,7 +75,7 @@ pub fn body(file: &str, task: &str, kind: &str) -> String {
 pub struct Compiled {
     /// One object file.
     pub object: Vec<u8>,
-    /// What they say of their tasks, by the names of [`body`].
+    /// Their declarations of tasks, by the names of [`body`].
     pub declared: Declared,
 }
 

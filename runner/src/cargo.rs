@@ -58,7 +58,7 @@ pub struct Build<'a> {
     pub root: &'a Path,
     /// Where Cargo runs: the workspace or the package.
     pub folder: &'a Path,
-    /// What errors call it.
+    /// Its name in errors.
     pub what: &'a str,
     /// The packages; all packages of the folder if empty.
     pub packages: Vec<&'a str>,

@@ -199,7 +199,7 @@ impl Chips {
         }
     }
 
-    /// What the second chip has done.
+    /// The observations of the second chip.
     pub fn other(&self) -> Option<OtherSeen> {
         let other = self.other.as_ref()?;
         let machine = &other.machine;

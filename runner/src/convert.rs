@@ -532,7 +532,7 @@ mod tests {
         assert!(!has_engine(&convert_system(&system, None)));
     }
 
-    /// What is switched off is not there, so no tick can differ.
+    /// A prefetcher that is switched off does not exist, so no tick can differ.
     #[test]
     fn a_prefetcher_that_is_switched_off_is_none() {
         let options = LoadOptions::default();

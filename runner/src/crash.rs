@@ -56,7 +56,7 @@ pub fn of_moved(
     }
 }
 
-/// What is known about a trap that ended a program. `read` returns a word of memory as the program sees it.
+/// The known facts about a trap that ended a program. `read` returns a word of memory as the program sees it.
 pub fn of(
     elf: &[u8],
     trap: &UnhandledTrap,
@@ -135,8 +135,8 @@ pub fn called(
     called_in(elf, pc, &one.registers, &|address| one.word(address))
 }
 
-/// The innermost place in the program's own sources, from which others' code that it is in was called. `None`: it is in its own, or nothing
-/// is known.
+/// The innermost place in the program's own sources that called the foreign code in which the program is. `None`: the program is in its own
+/// code, or nothing is known.
 fn called_in(
     elf: &[u8],
     pc: u64,

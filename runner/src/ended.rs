@@ -13,7 +13,7 @@ use bulkhead_machine::machine::Outcome;
 use bulkhead_model::System;
 use bulkhead_report::result::{End, Incident, IncidentKind};
 
-/// What ran on the hart that ended a run, if no activity did.
+/// The program on the hart that ended a run, if no activity did.
 pub(crate) struct Outside<'p> {
     program: &'p Program,
     /// The application, if it is one.

@@ -15,9 +15,9 @@ pub enum Error {
     /// Another invalid input, with cause and remedy.
     #[error("{cause}")]
     Input {
-        /// What is wrong.
+        /// The cause.
         cause: String,
-        /// What would be right.
+        /// The remedy.
         remedy: String,
     },
     /// A file cannot be read or written.
@@ -33,7 +33,7 @@ pub enum Error {
     Build {
         /// Program.
         program: String,
-        /// What the compiler said.
+        /// The compiler's output.
         output: String,
     },
     /// The report cannot be drawn.
@@ -71,7 +71,7 @@ impl Error {
         }
     }
 
-    /// What would be right, if that is known.
+    /// The remedy, if it is known.
     pub fn remedy(&self) -> Option<&str> {
         use std::io::ErrorKind as K;
         match self {

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 /// A run that is over.
 pub struct Finished {
-    /// What is written to `result.json`.
+    /// The content of `result.json`.
     pub result: RunResult,
     /// Console of each variant.
     pub consoles: Vec<String>,
     /// Trace of each variant.
     pub traces: Vec<Option<Vec<u8>>>,
-    /// What each trace had no room for.
+    /// The events for which each trace had no room.
     pub missing: Vec<Missing>,
 }
 

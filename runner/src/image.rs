@@ -14,7 +14,7 @@ pub struct BootImage {
     pub tiles: Vec<TilePiece>,
     /// Where consoles in memory are: the tile, and the address there.
     pub rings: Vec<(u16, u64)>,
-    /// What the guards of local memories admit, by tile. All other guards are open.
+    /// The rules of the guards of local memories, by tile. All other guards are open.
     pub guards: Vec<(u16, Vec<GuardRule>)>,
     /// Words through which programs report their exit (HTIF), by tile.
     pub tohost: Vec<(u16, u64)>,

@@ -8,9 +8,9 @@ use crate::error::Error;
 use bulkhead_loader::image::{HEAD, Image, ImageError, SEGMENTS_MAX};
 use bulkhead_loader::layout::{Layout, PAGE};
 
-/// What makes a program one that can be loaded.
+/// How to make a program loadable.
 const LINK: &str = "link it as an application: in Rust, build.rs passes `-Tbulkhead-app.x` to the linker, as that of `bulkhead new` does";
-/// What gives a program its entry.
+/// How to give a program its entry.
 const MAIN: &str = "in Rust, `bulkhead_lib::main!(main)` names its main function";
 
 /// Checks a program of an application or manager, called `name` in the description.

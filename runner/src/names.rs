@@ -13,7 +13,7 @@ pub trait Naming: Debug + Send + Sync {
     fn hear(&mut self, tile: u16, kind: u16, value: u64) -> Option<(Owner, String)>;
     /// Applications and managers on a tile.
     fn on_tile(&self, tile: u16) -> Vec<String>;
-    /// Who an owner is.
+    /// The name of an owner.
     fn owner(&self, owner: Owner) -> String;
 }
 
@@ -32,7 +32,7 @@ impl Names {
         self.0.on_tile(tile)
     }
 
-    /// Who an owner is.
+    /// The name of an owner.
     pub fn owner(&self, owner: Owner) -> String {
         self.0.owner(owner)
     }

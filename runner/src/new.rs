@@ -38,7 +38,7 @@ pub enum Language {
     Ada,
 }
 
-/// What is made.
+/// The kind of application to create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A periodic task on one tile.

@@ -52,7 +52,7 @@ pub trait Paradigm: Sync {
     /// The tile whose console is the system's.
     fn console_tile(&self, system: &System) -> u16;
 
-    /// What a chip printed: from the console of [`Paradigm::console_tile`], or from where its image keeps it.
+    /// The output of a chip: from the console of [`Paradigm::console_tile`], or from where its image keeps it.
     ///
     /// # Errors
     /// If the machine has no such console.
@@ -62,7 +62,7 @@ pub trait Paradigm: Sync {
         Ok(console_text(console))
     }
 
-    /// What a chip printed, in a form for users: activities have the names of the description.
+    /// The output of a chip, in a form for users: activities have the names of the description.
     fn described(&self, system: &System, console: &str) -> String;
 
     /// Names for everything that the machine numbers. `markers` are those of the run.
@@ -71,8 +71,8 @@ pub trait Paradigm: Sync {
     /// The same while it runs.
     fn naming(&self, system: &System) -> Box<dyn Naming>;
 
-    /// What went wrong: applications that stopped without success, and applications that had not finished when the run was cut off.
-    /// `locate` says where in an application a program counter is.
+    /// The incidents: applications that stopped without success, and applications that had not finished when the run was cut off. `locate`
+    /// says where in an application a program counter is.
     fn incidents(
         &self,
         system: &System,
@@ -138,12 +138,12 @@ pub trait Paradigm: Sync {
     fn promises(&self, system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise>;
 }
 
-/// What a chip reported through console and markers, and how it ended.
+/// The reports of a chip through console and markers, and how it ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Said<'a> {
     /// The names behind the numbers.
     pub names: &'a Names,
-    /// What was printed.
+    /// The console's output.
     pub console: &'a str,
     /// Every marker.
     pub markers: &'a [MarkerEvent],
@@ -151,7 +151,7 @@ pub struct Said<'a> {
     pub running: &'a [Running],
     /// For each doorbell rung by another tile: the tile rung, the tile that rang, and how often.
     pub rings: &'a [(u16, u16, u64)],
-    /// What the guards of local memories refused: the tile with the guard, and what it refused to another tile.
+    /// The requests that guards of local memories refused: the tile with the guard, and what it refused to another tile.
     pub refused: &'a [(u16, Refusals)],
     /// Why the run ended.
     pub end: &'a End,
@@ -164,18 +164,18 @@ pub struct Said<'a> {
 pub struct BesideRun {
     /// The flow.
     pub flow: String,
-    /// What it is, for readers.
+    /// Its description, for readers.
     pub about: String,
-    /// What is run. Its transactions are kept.
+    /// The system to run. Its transactions are kept.
     pub system: System,
 }
 
 /// A finished run, as seen by bounds.
 pub struct Ran<'a> {
-    /// What was run.
+    /// The system that was run.
     pub system: &'a System,
     /// The names behind the numbers.
     pub names: &'a Names,
-    /// What happened.
+    /// The observations.
     pub seen: &'a Observed,
 }

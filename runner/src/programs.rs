@@ -107,7 +107,7 @@ impl Library {
     }
 }
 
-/// What a user's path leads to.
+/// The target of a user's path.
 enum Own {
     Elf(PathBuf),
     C(PathBuf),
@@ -389,7 +389,7 @@ pub fn is_c(folder: &str) -> bool {
     folder.ends_with(".c")
 }
 
-/// What Cargo knows about the packages in a folder.
+/// Cargo's metadata of the packages in a folder.
 fn metadata(folder: &Path) -> Result<Value, Error> {
     let output = cargo()
         .args(["metadata", "--no-deps", "--format-version", "1"])
@@ -719,7 +719,7 @@ mod tests {
         for good in ["a.c", "p", "p/src/main.rs", "odd"] {
             assert_eq!(refused(good), None, "{good}");
         }
-        // A program, but none that the chip's managers can load.
+        // A program, but one that the chip's managers cannot load.
         let of_managers = library.application_refusal("odd").map(|(what, _)| what);
         assert_eq!(
             of_managers.as_deref(),

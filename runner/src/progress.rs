@@ -2,12 +2,12 @@
 //!
 //! What it deliberately does not know: terminals.
 
-/// What happens now.
+/// The current stage.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage<'a> {
     /// Work of unknown length begins.
     Work {
-        /// What is done.
+        /// The work.
         what: &'a str,
     },
     /// A simulation has reached this point.
@@ -26,7 +26,7 @@ pub enum Stage<'a> {
     },
     /// Something that the user should know, although it stops nothing.
     Warning {
-        /// What it is; it may have several lines.
+        /// The warning; it may have several lines.
         text: &'a str,
     },
 }

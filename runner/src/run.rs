@@ -35,7 +35,7 @@ use bulkhead_report::verdict::{Promise, Verdict};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// What to run.
+/// The run to make.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// A description, or a name in the catalog.
@@ -48,7 +48,7 @@ pub struct Options {
     pub variants: Vec<String>,
     /// Write traces.
     pub traces: bool,
-    /// What they show.
+    /// The parts of the run that traces show.
     pub window: Window,
 }
 
@@ -178,7 +178,7 @@ pub struct Look<'a> {
     pub chips: u64,
 }
 
-/// What was seen of a variant.
+/// The observations of a variant.
 pub struct Seen {
     /// The variant.
     pub system: System,
@@ -526,7 +526,7 @@ fn sha256(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// What went into a result: description, programs, changes.
+/// The inputs of a result: description, programs, changes.
 pub fn provenance(system: &System, options: &Options, programs: &[Program]) -> Provenance {
     let mut inputs = vec![Input {
         name: format!("{} (description, with its platform)", system.name),
@@ -594,7 +594,7 @@ fn read(
     }
 }
 
-/// What went wrong, with places in the sources and backtraces.
+/// The incidents, with places in the sources and backtraces.
 fn incidents(
     paradigm: &dyn Paradigm,
     system: &System,
@@ -646,7 +646,7 @@ pub fn far_besides(
     }
 }
 
-/// What the peer did in a variant. What went wrong there is listed with the first chip.
+/// The results of the peer in a variant. Its incidents are listed with the first chip.
 fn peer_variant(
     name: &str,
     system: &System,
@@ -699,7 +699,7 @@ fn peer_result(
     }))
 }
 
-/// What went wrong on the peer's chip. `end`: why the run ended, which concerns the first chip.
+/// The incidents on the peer's chip. `end`: why the run ended, which concerns the first chip.
 fn peer_incidents(
     system: &System,
     programs: &[Program],
@@ -781,7 +781,7 @@ mod tests {
             judged(true).because.as_deref(),
             Some("the run ended with the kernel: panicked at src/unit.rs:481:5: no")
         );
-        // What had failed before has failed.
+        // A failure stays a failure.
         assert_eq!(judged(false).judgement, Judgement::Failed);
         let kept = unless(Promise::judged("v", "w", true), &None);
         assert_eq!(kept.judgement, Judgement::Held);

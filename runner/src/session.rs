@@ -42,11 +42,11 @@ pub struct Plan {
 pub struct Strike<'a> {
     /// When, in nanoseconds since reset.
     pub at: u64,
-    /// What.
+    /// The intervention.
     pub deed: &'a (dyn Fn(&mut Machine) + Sync),
 }
 
-/// What a trace shows: all tiles at all times, or less. Times are in picoseconds since reset.
+/// The window of a trace: all tiles at all times, or less. Times are in picoseconds since reset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// Nothing before.
@@ -109,14 +109,14 @@ impl Window {
     }
 }
 
-/// What goes beside a run.
+/// The extras of a run.
 #[derive(Default)]
 pub struct Beside<'a> {
-    /// What watches instead of a trace.
+    /// An observer instead of a trace.
     pub watcher: Option<Watcher>,
     /// The intervention on the machine.
     pub strike: Option<Strike<'a>>,
-    /// What a trace shows.
+    /// The window of a trace.
     pub window: Window,
 }
 

@@ -22,7 +22,7 @@ pub enum Event {
     Message(u16),
 }
 
-/// What happened on all tiles, in time order for each tile.
+/// The events on all tiles, in time order for each tile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log(pub Vec<(TileId, Tick, Event)>);
 
@@ -70,7 +70,7 @@ impl Log {
 pub struct Watcher(Arc<Mutex<Log>>);
 
 impl Watcher {
-    /// What was written so far.
+    /// The log so far.
     pub fn take(&self) -> Log {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

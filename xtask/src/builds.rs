@@ -69,7 +69,7 @@ fn collect(folder: &Path, name: &Path, all: &mut BTreeMap<PathBuf, Vec<u8>>) -> 
     Ok(())
 }
 
-/// What differs between two sets of files, in a line; nothing if they are equal.
+/// The differences between two sets of files, in a line; nothing if they are equal.
 fn difference(
     one: &BTreeMap<PathBuf, Vec<u8>>,
     other: &BTreeMap<PathBuf, Vec<u8>>,

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod builds;
+mod guided;
 mod pictures;
 mod sizes;
 mod steps;

@@ -1,9 +1,10 @@
-//! The steps of the test suite and of continuous integration, run one after the other, with one summary at the end.
+//! The steps of the test suite and of continuous integration, run in sequence, with one summary at the end.
 //!
 //! Why it exists: a failing step must not hide the next one, and a step that cannot run here must say so. What it deliberately does not
 //! know: the contents of the tests.
 
 use crate::builds;
+use crate::guided::{self, Guided};
 use crate::tree::{self, Package};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -22,11 +23,13 @@ enum Action {
     Python(Vec<String>),
     /// Cargo with each of these lists of arguments, to build the command in both profiles; then their results are compared.
     Builds([Vec<String>; 2]),
+    /// A target that is steered by the code that it reaches.
+    Guided(Guided),
     /// Not possible here, for this reason.
     Skip(String),
 }
 
-/// What became of a step.
+/// The outcome of a step.
 enum Outcome {
     Passed,
     Failed,
@@ -34,7 +37,7 @@ enum Outcome {
 }
 
 struct Step {
-    name: &'static str,
+    name: String,
     action: Action,
     /// An environment variable to set.
     variable: Option<(&'static str, String)>,
@@ -57,9 +60,9 @@ fn can(program: &str, arguments: &[&str]) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-fn step(name: &'static str, arguments: &[&str]) -> Step {
+fn step(name: &str, arguments: &[&str]) -> Step {
     Step {
-        name,
+        name: name.to_owned(),
         action: Action::Cargo(arguments.iter().map(|&a| a.to_owned()).collect()),
         variable: None,
     }
@@ -101,6 +104,11 @@ fn for_the_chip(package: &Package) -> bool {
     package.folder.starts_with("software/") || package.folder.starts_with("workloads/")
 }
 
+/// Tests of whole systems, and others that need the optimised simulator.
+fn is_test(package: &Package) -> bool {
+    package.folder.starts_with("tests/") && !package.host_tests
+}
+
 /// `-p name` for each package that satisfies `wanted`.
 fn select(packages: &[Package], wanted: impl Fn(&Package) -> bool) -> Vec<String> {
     packages
@@ -111,10 +119,10 @@ fn select(packages: &[Package], wanted: impl Fn(&Package) -> bool) -> Vec<String
 }
 
 /// A Cargo step over some packages; a skipped one where there are none.
-fn over(name: &'static str, before: &[&str], packages: Vec<String>, after: &[&str]) -> Step {
+fn over(name: &str, before: &[&str], packages: Vec<String>, after: &[&str]) -> Step {
     if packages.is_empty() {
         return Step {
-            name,
+            name: name.to_owned(),
             action: Action::Skip("no such package in this workspace".to_owned()),
             variable: None,
         };
@@ -123,7 +131,7 @@ fn over(name: &'static str, before: &[&str], packages: Vec<String>, after: &[&st
     arguments.extend(packages);
     arguments.extend(after.iter().map(|&a| a.to_owned()));
     Step {
-        name,
+        name: name.to_owned(),
         action: Action::Cargo(arguments),
         variable: None,
     }
@@ -146,6 +154,23 @@ fn compare_builds(root: &Path, builds: &[Vec<String>]) -> Outcome {
         }
     }
     match builds::compare(root) {
+        Ok(()) => Outcome::Passed,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            Outcome::Failed
+        }
+    }
+}
+
+/// Runs a steered target from nothing.
+fn run_guided(root: &Path, guided: &Guided) -> Outcome {
+    let judged = guided.prepare().and_then(|()| {
+        let mut command = Command::new(cargo());
+        command.envs(guided.variables.iter().cloned());
+        let done = outcome(command.args(&guided.arguments), root);
+        guided.judge(matches!(done, Outcome::Passed))
+    });
+    match judged {
         Ok(()) => Outcome::Passed,
         Err(error) => {
             eprintln!("xtask: {error}");
@@ -181,13 +206,17 @@ fn run_steps(root: &Path, title: &str, steps: Vec<Step>) -> bool {
                 command.envs(step.variable);
                 outcome(command.args(&arguments), root)
             }
+            Action::Guided(guided) => {
+                announce("cargo", &guided.arguments);
+                run_guided(root, &guided)
+            }
             Action::Builds(builds) => {
                 announce("cargo", &builds.concat());
                 compare_builds(root, &builds)
             }
             Action::Miri(arguments) => {
                 announce("rustup", &arguments);
-                // The crate's storage lives for ever, so every test leaves it behind.
+                // The crate's storage lives forever, so every test leaves it behind.
                 let mut command = Command::new("rustup");
                 command.env("MIRIFLAGS", "-Zmiri-ignore-leaks");
                 outcome(command.args(&arguments), root)
@@ -231,7 +260,7 @@ fn python_step() -> Step {
         Action::Skip("python3 is missing: apt-get install python3 python3-venv".to_owned())
     };
     Step {
-        name: "python package",
+        name: "python package".to_owned(),
         action,
         variable: None,
     }
@@ -247,7 +276,7 @@ fn miri_toolchain(root: &Path) -> Option<String> {
 
 /// Tests of a pure crate under Miri, which checks every memory access: those whose names contain one of these words. The random tests
 /// would take hours there.
-fn miri_step(root: &Path, name: &'static str, package: &str, tests: &[&str]) -> Step {
+fn miri_step(root: &Path, name: &str, package: &str, tests: &[&str]) -> Step {
     let toolchain = miri_toolchain(root).unwrap_or_else(|| "nightly".to_owned());
     let miri = ["run", &toolchain, "cargo", "miri"];
     let action = if can("rustup", &[&miri[..], &["--version"]].concat()) {
@@ -260,7 +289,7 @@ fn miri_step(root: &Path, name: &'static str, package: &str, tests: &[&str]) -> 
         ))
     };
     Step {
-        name,
+        name: name.to_owned(),
         action,
         variable: None,
     }
@@ -283,7 +312,6 @@ const ONE_SHOT: &[&str] = &[
 /// The whole test suite; `only` selects steps by a part of their name.
 pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
     let packages = tree::packages(root)?;
-    let is_test = |package: &Package| package.folder.starts_with("tests/");
     let host = |p: &Package| !for_the_chip(p) && !is_test(p) && !for_python(p);
     let mut steps = vec![
         over(
@@ -315,7 +343,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
             "-p",
             &package.name,
         ];
-        let name: &'static str = match package.folder.rsplit('/').next() {
+        let name = match package.folder.rsplit('/').next() {
             Some("conformance") => "conformance",
             Some("system") => "whole systems",
             Some("optimiser") => "optimiser against HiGHS",
@@ -323,7 +351,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
         };
         if name == "conformance" && !works("qemu-system-riscv64", "--version") {
             steps.push(Step {
-                name,
+                name: name.to_owned(),
                 action: Action::Skip(
                     "qemu-system-riscv64 is missing: apt-get install qemu-system-misc".to_owned(),
                 ),
@@ -333,11 +361,11 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
             steps.push(step(name, &arguments));
         }
     }
-    // Everything is built by now, but for the optimised command, which the Python package's tests need, too.
+    // Everything is built by now, except the optimised command, which the Python package's tests need, too.
     let owned = |arguments: &[&str]| arguments.iter().map(|&a| a.to_owned()).collect();
     let before: Vec<String> = owned(&["test", "--quiet", "--no-run"]);
     steps.push(Step {
-        name: "determinism, two builds",
+        name: "determinism, two builds".to_owned(),
         action: Action::Builds([
             [before, select(&packages, host)].concat(),
             owned(&["build", "--quiet", "--release", "-p", "bulkhead"]),
@@ -347,7 +375,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
     if !works("xmllint", "--version") {
         // With it, the tests of the host crates compare the schemas with the catalog.
         steps.push(Step {
-            name: "schema accepts the catalog",
+            name: "schema accepts the catalog".to_owned(),
             action: Action::Skip("xmllint is missing: apt-get install libxml2-utils".to_owned()),
             variable: None,
         });
@@ -381,14 +409,13 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
 /// Cases of each random test in the quick run.
 const QUICK_CASES: &str = "16";
 
-/// What a developer runs after every change, in under five minutes on two cores: the laws, the unit tests with few random cases, and
-/// whether the chip's programs build. Whole systems, conformance and Python are left to [`test`].
+/// The steps that a developer runs after every change, in under five minutes on two cores: the laws, the unit tests with few random cases,
+/// and whether the chip's programs build. Whole systems, conformance and Python are left to [`test`].
 pub fn quick(root: &Path) -> Result<bool, String> {
     let packages = tree::packages(root)?;
     let units = ["test", "--quiet", "--no-fail-fast", "--lib"];
     let host = |p: &Package| {
-        let is_test = p.folder.starts_with("tests/");
-        !for_the_chip(p) && !is_test && !for_python(p) && !["cli", "xtask"].contains(&&*p.folder)
+        !for_the_chip(p) && !is_test(p) && !for_python(p) && !["cli", "xtask"].contains(&&*p.folder)
     };
     let mut steps = vec![
         step(
@@ -459,7 +486,37 @@ pub fn fuzz(root: &Path, cases: u32) -> Result<bool, String> {
         "BULKHEAD_ONE_SHOT_SYSTEMS",
         cases.div_ceil(1000).to_string(),
     ));
-    Ok(run_steps(root, "Fuzzing", vec![long, pairs, systems]))
+    let mut steps = vec![long];
+    steps.extend(guided_steps(root, &packages, cases));
+    steps.extend([pairs, systems]);
+    Ok(run_steps(root, "Fuzzing", steps))
+}
+
+/// A step for each target that is steered by the code that it reaches.
+fn guided_steps(root: &Path, packages: &[Package], stories: u32) -> Vec<Step> {
+    let skip = |reason: &str| {
+        vec![Step {
+            name: "guided fuzzing".to_owned(),
+            action: Action::Skip(reason.to_owned()),
+            variable: None,
+        }]
+    };
+    if !works("c++", "--version") {
+        return skip("a C++ compiler is missing: apt-get install g++");
+    }
+    let Some(host) = guided::host() else {
+        return skip("rustc does not say for which host it builds");
+    };
+    let targets = packages
+        .iter()
+        .flat_map(|package| package.guided.iter().map(move |target| (package, target)));
+    targets
+        .map(|(package, target)| Step {
+            name: format!("guided: {target}"),
+            action: Action::Guided(guided::run(root, &host, package, target, stories)),
+            variable: None,
+        })
+        .collect()
 }
 
 /// Runs and audits the whole catalog and compares the verdicts with the filed ones.
@@ -491,7 +548,7 @@ pub fn ci(root: &Path) -> Result<bool, String> {
         steps.push(step("formatting", &["fmt", "--all", "--check"]));
     } else {
         steps.push(Step {
-            name: "formatting",
+            name: "formatting".to_owned(),
             action: Action::Skip("rustfmt is missing: rustup component add rustfmt".to_owned()),
             variable: None,
         });
@@ -534,7 +591,7 @@ pub fn ci(root: &Path) -> Result<bool, String> {
         ));
     } else {
         steps.push(Step {
-            name: "lints",
+            name: "lints".to_owned(),
             action: Action::Skip("clippy is missing: rustup component add clippy".to_owned()),
             variable: None,
         });
@@ -554,6 +611,7 @@ mod tests {
             links: Vec::new(),
             host_tests: false,
             fuzz: false,
+            guided: Vec::new(),
         }
     }
 

@@ -46,6 +46,8 @@ pub struct Package {
     pub host_tests: bool,
     /// `package.metadata.bulkhead.fuzz`: its random tests are operations of hostile clients, which also run for long.
     pub fuzz: bool,
+    /// `package.metadata.bulkhead.guided`: tests that are steered by the code that they reach.
+    pub guided: Vec<String>,
 }
 
 /// Everything that the laws examine.
@@ -164,6 +166,12 @@ pub fn packages(root: &Path) -> Result<Vec<Package>, String> {
             fuzz: package["metadata"]["bulkhead"]["fuzz"]
                 .as_bool()
                 .unwrap_or(false),
+            guided: package["metadata"]["bulkhead"]["guided"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|target| target.as_str().map(str::to_owned))
+                .collect(),
         })
         .collect();
     packages.sort_by(|a, b| a.folder.cmp(&b.folder));

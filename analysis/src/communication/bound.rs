@@ -17,14 +17,14 @@ pub struct Stage {
     pub name: String,
     /// Ticks that pass without the network.
     pub compute: Ticks,
-    /// What is done over the network, and how often.
+    /// The transactions, and how often each is done.
     pub transactions: Vec<(TransactionId, u64)>,
     /// `compute` was measured without others, and included the transactions' own time (it may be in another measured stage). Then each
     /// transaction counts only the time by which it may exceed its minimum, for example because its row was open.
     pub measured: bool,
 }
 
-/// A sequence whose end-to-end time is to be bounded: stages one after the other.
+/// A sequence whose end-to-end time is to be bounded: stages in their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
     /// The stages.
@@ -35,7 +35,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// This many equal transactions, of whose source nothing else is known.
+    /// This many equal transactions; nothing else is known of their source.
     pub fn of(id: TransactionId, count: u64) -> Self {
         let stage = Stage {
             name: String::new(),
@@ -50,13 +50,13 @@ impl Work {
     }
 }
 
-/// What decided a bound.
+/// The method that decided a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// Order of service and a bounded number of outstanding transactions; needs no regulation.
     Order,
-    /// What token buckets, demand and round trips admit in a window.
+    /// The amount that token buckets, demand and round trips admit in a window.
     Window,
     /// The same, where what was outstanding at the start of the window is bounded by when it must have taken its tokens.
     Propagated,
@@ -69,7 +69,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// What the method is called, and where it is described.
+    /// The name of the method, and where it is described.
     pub const fn source(self) -> &'static str {
         match self {
             Method::Order => {
@@ -99,7 +99,7 @@ pub struct ResourceWait {
     pub resource: String,
     /// Longest wait in all, in ticks.
     pub wait: Ticks,
-    /// What decided it.
+    /// The method that decided it.
     pub method: Method,
 }
 
@@ -116,7 +116,7 @@ pub struct Bound {
     pub own_bucket: Ticks,
     /// Part of `path` at each resource, in the scenario's order.
     pub breakdown: Vec<ResourceWait>,
-    /// What decided most of the waiting.
+    /// The method that decided most of the waiting.
     pub method: Method,
 }
 
@@ -173,7 +173,7 @@ pub fn flow_bound(
     beside(scenario, tandem::joined(scenario).as_ref(), work)
 }
 
-/// The same of a valid scenario for which [`tandem::joined`] has this.
+/// The same for a valid scenario, whose joined tandems ([`tandem::joined`]) are given.
 pub(super) fn beside(
     scenario: &NetworkScenario,
     joined: Option<&Joined>,
@@ -346,7 +346,7 @@ struct Contended<'a> {
     /// Sum over the transactions of what the order of service lets others do before each, without outages, which count once, in the
     /// window of the whole sequence.
     order: u128,
-    /// Whose traffic counts in the window of the whole sequence.
+    /// The sources whose traffic counts in the window of the whole sequence.
     rivals: Vec<Rival<'a>>,
     /// Service of the sequence's own transactions, each of which may keep another one waiting.
     own: u128,
@@ -406,7 +406,7 @@ impl<'a> Contended<'a> {
         if users.is_empty() {
             return Ok(None);
         }
-        // The transaction served last is not waited for by the others.
+        // The others do not wait for the transaction served last.
         own = own.saturating_sub(least);
         let mut rivals: Vec<_> = rivals(scenario, stays, index, None)
             .into_iter()
@@ -440,7 +440,7 @@ impl<'a> Contended<'a> {
     fn wait(&self, window: u128) -> (u128, Method) {
         let resource = &self.scenario.resources[self.index];
         let down = outages(resource.outage.as_ref(), window);
-        // What was over before the sequence began, such as an earlier sequence of the same source, may still be being served.
+        // Work that was over before the sequence began, such as an earlier sequence of the same source, may still be in service.
         let start = self
             .own
             .saturating_add(self.scenario.tail(self.index))
@@ -457,7 +457,7 @@ impl<'a> Contended<'a> {
     }
 }
 
-/// What others are served at most in a window, on top of `start`, and what decided it.
+/// The maximum service of others in a window, on top of `start`, and what decided it.
 fn others(
     rivals: &[Rival<'_>],
     start: u128,

@@ -1,11 +1,11 @@
 //! A chip's shared resources, and what each kind of transaction does on it.
 //!
-//! Why it exists: routes, packet sizes and memory timing stand in a platform's description; the analysis wants steps.
-//! It knows hardware only; [`super::system`] knows who sends what.
+//! Why it exists: routes, packet sizes and memory timing are in a platform's description; the analysis needs steps. It knows hardware only;
+//! [`super::system`] knows who sends what.
 //!
-//! What it takes for granted, as `docs/decisions/0001-foundations.md` defines the chip: one packet at a time on a link,
-//! virtual cut-through, XY routes; cache lines, DMA and messages enter through inputs of their own. What an access of a memory takes is
-//! the business of [`super::memory`].
+//! What it takes for granted, as `docs/decisions/0001-foundations.md` defines the chip: one packet at a time on a link, virtual
+//! cut-through, XY routes; cache lines, DMA and messages enter through inputs of their own. [`super::memory`] knows what a memory access
+//! takes.
 
 use super::memory::MemoryTiming;
 use super::scenario::{Arbitration, Pool, Resource, Step, Tandem, Ticks, TransactionClass};
@@ -223,7 +223,7 @@ impl<'a> Chip<'a> {
         Ok(u32::try_from(CHUNK_MAX as u64 / line.max(1) + 1).unwrap_or(u32::MAX))
     }
 
-    /// The most outstanding accesses of a hart of the tile: loads, stores, and the lines of an instruction.
+    /// Maximum outstanding accesses of a hart of the tile: loads, stores, and the lines of an instruction.
     fn accesses(&self, tile: &Tile) -> u64 {
         u64::from(tile.pipeline.load_buffer) + u64::from(tile.pipeline.store_buffer) + 2
     }
@@ -259,7 +259,7 @@ impl<'a> Chip<'a> {
         Ok(owed.saturating_sub(PRIVILEGED_CREDIT.into()))
     }
 
-    /// Ticks until a hart's outstanding accesses are done, one after the other, with memory to itself.
+    /// Ticks until a hart's outstanding accesses are done, one at a time, with memory to itself.
     ///
     /// # Errors
     /// [`ChipError`] if the tile or memory does not exist.
@@ -348,8 +348,8 @@ impl<'a> Chip<'a> {
         Ok(class)
     }
 
-    /// Bytes that the unit charges for `bytes` of a chunk, at least and at most: whole blocks, and one more where it does not begin
-    /// with a block.
+    /// Minimum and maximum bytes that the unit charges for `bytes` of a chunk: whole blocks, and one more if the chunk does not begin with
+    /// a block.
     fn charged(&self, tile: u16, bytes: u64) -> Result<(u64, u64), ChipError> {
         let unit = self.tile(tile)?.dtu.as_ref();
         let block = unit.map_or(1, |d| u64::from(d.block).max(1));
@@ -357,8 +357,8 @@ impl<'a> Chip<'a> {
         Ok((aligned, aligned + block))
     }
 
-    /// Sizes by which chunks and packets are told apart, because a small one takes fewer tokens: (least, most) bytes of each, the last
-    /// with those of a whole chunk. Within one the greatest has at most twice the blocks of the smallest.
+    /// Classes of chunks and packets by size, because a small one takes fewer tokens: (least, most) bytes of each, the last one up to a
+    /// whole chunk. Within a class, the largest has at most twice the blocks of the smallest.
     ///
     /// # Errors
     /// [`ChipError`] if the tile does not exist.
@@ -375,7 +375,8 @@ impl<'a> Chip<'a> {
         Ok(all)
     }
 
-    /// Chunks of a DMA transfer of `least` to `most` bytes: as long as the greatest takes, as often and as cheap as the smallest.
+    /// Chunks of a DMA transfer of `least` to `most` bytes: each takes as long as the largest, and is as frequent and as cheap as the
+    /// smallest.
     ///
     /// # Errors
     /// [`ChipError`] if a tile does not exist.
@@ -394,13 +395,13 @@ impl<'a> Chip<'a> {
         Ok(class)
     }
 
-    /// A message of `payload` bytes: from its first packet at the network interface to the acknowledgement there. Packets but the last
+    /// A message of `payload` bytes: from its first packet at the network interface to the acknowledgement there. All packets but the last
     /// are full; the receiver stores it when it is complete. That takes `store` ticks if the receive buffer is in the receiver's caches,
     /// and up to `missing` ticks, during which others wait, if it is not.
     ///
-    /// Its packets follow each other: as each link and the receiver serve them in order, none is later than if it had waited until the
-    /// one before had arrived, so one after the other they are a bound. Others meet its packets ([`Chip::packets`]), so that it has
-    /// no slots itself.
+    /// Its packets follow each other. Each link and the receiver serve them in order, so none is later than if it had waited until the
+    /// previous one had arrived: the packets in sequence are a bound. Others meet its packets ([`Chip::packets`]), so it has no slots
+    /// itself.
     ///
     /// # Errors
     /// [`ChipError`] if a tile does not exist or has no data transfer unit.
@@ -427,8 +428,8 @@ impl<'a> Chip<'a> {
         Ok(class)
     }
 
-    /// Packets of messages, of `least` to `most` bytes with what they have of the header: as long as the greatest takes, as often and as
-    /// cheap as the smallest. Up to `slots` of one message are outstanding. Each is taken to be a message to its receiver, which it
+    /// Packets of messages, of `least` to `most` bytes with their part of the header: each takes as long as the largest, and is as frequent
+    /// and as cheap as the smallest. Up to `slots` of one message are outstanding. Each is taken to be a message to its receiver, which it
     /// keeps busy for up to `missing` ticks.
     ///
     /// # Errors

@@ -15,8 +15,8 @@
 //!   others that are under way take one. If `n` requests must give up theirs before it gets one and there are `r` registers, all of which are
 //!   taken as long as it waits, it waits at most `ceil(n / r)` times as long as one can be held: until memory has answered,
 //!   beside everything else, and until the first levels have given up the line that is replaced.
-//! - **links and memory**: reads of others are at most as many as there are other registers. Beside these, there are write-backs, which hold no
-//!   register.
+//! - **links and memory**: others have at most as many reads as there are other registers. Beside these, there are write-backs, which hold
+//!   no register.
 //!
 //! # How many write-backs are under way
 //! This holds where a memory serves in order of arrival (and so do the links before it, which have one input from a tile's caches). Let `W` be
@@ -44,7 +44,7 @@ use bulkhead_model::platform::{
 };
 use thiserror::Error;
 
-/// Fetches that a hart has under way at once, at most: an instruction lies in at most two lines.
+/// Maximum fetches that a hart has under way at once: an instruction lies in at most two lines.
 const FETCHES: u32 = 2;
 
 /// Classes of each hart.
@@ -72,7 +72,7 @@ pub enum ClusterError {
         /// The position.
         hart: u16,
     },
-    /// The memory serves reads and writes in another order than that of their arrival.
+    /// The memory does not serve reads and writes in the order of their arrival.
     #[error(
         "memory {0} serves reads before writes or open rows first, so nothing bounds how many write-backs of others are under way there; \
          with the policy `slots` or `fcfs` and without a write queue it would be judged"
@@ -83,9 +83,9 @@ pub enum ClusterError {
         "{what}, so nothing bounds how many accesses of others are ahead; with {instead} it would be judged"
     )]
     Network {
-        /// What is the matter.
+        /// The cause.
         what: &'static str,
-        /// What would do.
+        /// What would work instead.
         instead: &'static str,
     },
     /// Packets pile up at the links.
@@ -95,16 +95,16 @@ pub enum ClusterError {
     Links,
 }
 
-/// What a program did in one job, alone.
+/// The work of a program in one job, alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClusterJob {
     /// Ticks.
     pub time: Ticks,
     /// Requests that left the first level.
     pub requests: u64,
-    /// Those that went to memory, at most.
+    /// Maximum of those that went to memory.
     pub reads: u64,
-    /// How many of these may have their slot in memory outside of the job, as those that were under way at its begin or end.
+    /// How many of these may have their slot in memory outside the job, such as those that were under way when it began or ended.
     pub outside: u64,
     /// Lines that went to memory because of it.
     pub writes: u64,
@@ -170,7 +170,7 @@ impl<'a> ClusterBounds<'a> {
         Ok(u64::from(pipeline.load_buffer) + u64::from(pipeline.store_buffer) + u64::from(FETCHES))
     }
 
-    /// The longest time of a job of the program on `hart` that did this alone, beside programs on the harts `others`.
+    /// The longest time of a job of the program on `hart`, beside programs on the harts `others`. `job` is what it did alone.
     ///
     /// # Errors
     /// [`ClusterError`].
@@ -340,8 +340,7 @@ impl<'a> ClusterBounds<'a> {
         Ok((data, data + FETCHES))
     }
 
-    /// The banks, and, if somebody looks there, links and memory; the first of `harts` is the one that is bounded. `writes`: its
-    /// write-backs are bounded, too.
+    /// The banks and, with `from_memory`, links and memory. The bound is for the first of `harts`; with `writes`, also for its write-backs.
     fn scenario(
         &self,
         harts: &[u16],
@@ -432,7 +431,7 @@ impl<'a> ClusterBounds<'a> {
         Ok(legs + 2 * (cycle - 1) + u64::from(self.cluster.hold) * cycle)
     }
 
-    /// By how much a recall of a line of the hart's own can make a request of it longer than alone.
+    /// How much longer than alone a recall of one of the hart's own lines can make its request.
     fn own_recall(&self, hart: u16) -> Result<Ticks, ClusterError> {
         let legs = self.ticks(self.cluster.up + self.cluster.down);
         Ok(self.recall(hart)? - legs)

@@ -49,7 +49,7 @@ fn a_request_waits_for_what_the_first_levels_of_others_can_ask_for() {
             waits(requests)
         );
     }
-    // Beside nobody only the hart's own requests are in its way.
+    // Without others, only the hart's own requests are in its way.
     assert!(added(&platform, &[], &job(10, 0, 0)) <= own(10) + 2 * 10);
     assert_eq!(added(&platform, &[1, 2, 3], &job(0, 0, 0)), 0);
 }

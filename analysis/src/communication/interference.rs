@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy)]
 pub(super) struct Victim {
     id: TransactionId,
-    /// The tile whose unit's command it is.
+    /// The tile whose unit executes the command that it belongs to.
     command: Option<u16>,
 }
 
@@ -25,8 +25,8 @@ impl Victim {
         Some(Self { id, command })
     }
 
-    /// Slots of `class` that cannot be outstanding together with it: its own; and, because a unit executes one command at a time, all of
-    /// other commands of the same unit, whichever activity of the tile gave them. Chunks of one command are of one class.
+    /// Slots of `class` that cannot be outstanding together with it: its own; and, because a unit executes one command at a time, all slots
+    /// of other commands of the same unit, whichever activity of the tile issued them. Chunks of one command are of one class.
     fn excludes(&self, id: TransactionId, tile: u16, class: &TransactionClass) -> u64 {
         match self.command {
             _ if self.id == id => 1,
@@ -50,7 +50,7 @@ pub(super) struct User<'a> {
     pub outstanding: u64,
     /// Ticks of the resource for one transaction.
     pub occupancy: u128,
-    /// Of that, what is outstanding in its own slots.
+    /// The part of it that is outstanding in its own slots.
     pub own: u128,
     /// Maximum cost of younger transactions that pass its own steps, where the order allows that.
     pub passed: u128,
@@ -63,17 +63,17 @@ pub(super) struct User<'a> {
 
 /// The longest stay of each unit command in the network: all steps, and before each what the order of service lets others do.
 ///
-/// Only of commands is it known that a chunk or packet leaves its tile when it takes its tokens; a hart pays for a line before the line
-/// passes the caches.
+/// A chunk or packet of a command is known to leave its tile when it takes its tokens. Other transactions are not: a hart pays for a line
+/// before the line passes the caches.
 pub(super) struct Stays(BTreeMap<TransactionId, u128>);
 
 impl Stays {
-    /// For no transaction.
+    /// No stays are known.
     pub fn unknown() -> Self {
         Self(BTreeMap::new())
     }
 
-    /// Of all commands that pass a token bucket.
+    /// The stays of all commands that pass a token bucket.
     pub fn new(scenario: &NetworkScenario) -> Self {
         let mut waits: BTreeMap<(usize, u16, [u64; 3]), Option<u128>> = BTreeMap::new();
         let mut stays = BTreeMap::new();
@@ -183,14 +183,14 @@ impl<'a> Rival<'a> {
         }
     }
 
-    /// The most that was outstanding at some moment.
+    /// The largest total outstanding at one moment.
     pub fn under_way(&self) -> u128 {
         at_once(std::slice::from_ref(self), |u| {
             u128::from(u.outstanding) * u.own
         })
     }
 
-    /// Service of the resource for this source in a window of length `window`, at most.
+    /// Maximum service of the resource for this source in a window of length `window`.
     pub fn in_window(&self, window: u128, ticks_per_second: u64) -> u128 {
         let by_slots = self.served(window, ticks_per_second, None);
         let stays = self.users.iter().filter_map(|user| user.stay);
@@ -199,14 +199,14 @@ impl<'a> Rival<'a> {
         })
     }
 
-    /// The same without what is known of how long its commands stay.
+    /// The same, ignoring how long its commands stay.
     pub fn in_window_by_slots(&self, window: u128, ticks_per_second: u64) -> u128 {
         self.served(window, ticks_per_second, None)
     }
 
-    /// With `stay`: whatever of the commands is served in the window has taken its tokens in it, or up to `stay` before it: the arrival
-    /// curve of the bucket, delayed, as total flow analysis propagates it (Le Boudec and Thiran, section 1.4.3). Without: what was under
-    /// way at the start has taken its tokens whenever, and is as much as slots allow.
+    /// With `stay`: every part of a command that is served in the window has taken its tokens in the window, or up to `stay` before it: the
+    /// arrival curve of the bucket, delayed, as total flow analysis propagates it (Le Boudec and Thiran, section 1.4.3). Without: what was
+    /// under way at the start may have taken its tokens at any time, and is as much as slots allow.
     fn served(&self, window: u128, ticks_per_second: u64, stay: Option<u128>) -> u128 {
         let mut tokens = self.regulator.map(|r| {
             let charges = self.users.iter().map(|u| u.class.charge_most);
@@ -266,7 +266,7 @@ impl<'a> Rival<'a> {
                 Some(_) if self.regulator.is_some() => here
                     .map(|part| part.2)
                     .fold(first.max().unwrap_or(0), u128::saturating_add),
-                // One command after the other: at most one class all the time, and what is under way at both ends. (The last chunk of a
+                // Commands do not overlap: at most one class all the time, and what is under way at both ends. (The last chunk of a
                 // command, which may be small, counts as one of the others.)
                 Some(Pool::Command) => {
                     let longest = here.map(|part| part.1.saturating_add(part.2)).max();
@@ -281,7 +281,7 @@ impl<'a> Rival<'a> {
 }
 
 impl User<'_> {
-    /// Transactions that the resource serves in a window, at most, whatever the token bucket.
+    /// Maximum number of transactions that the resource serves in a window, whatever the token bucket.
     ///
     /// On one slot they are a round trip apart, and one may have begun before the window.
     fn most_in_window(&self, window: u128) -> u128 {
@@ -381,7 +381,8 @@ pub(super) fn order_bound(arbitration: Arbitration, rivals: &[Rival], step: &Ste
             });
             before.saturating_add(step.passed.into())
         }
-        // The same of those in its own queue. Beside each of them and beside it goes as much of the acknowledged work, in turns.
+        // The same for those in its own queue. With each of them, and with this transaction, as much of the acknowledged work is served, in
+        // turns.
         Arbitration::Turns { least } => {
             let beside = |own: u128| own.saturating_add(own.div_ceil(u128::from(least.max(1))));
             let before = at_once(rivals, |u| {
@@ -419,7 +420,7 @@ pub(super) fn order_bound(arbitration: Arbitration, rivals: &[Rival], step: &Ste
                 let most = others.entry(port).or_default();
                 *most = occupancy.max(*most);
             }
-            // Before each packet of the own input, and before the victim, one of each other input.
+            // One packet of each other input precedes each packet of the own input, and the victim.
             others.values().fold(own_service, |sum, most| {
                 sum.saturating_add((own_packets + 1).saturating_mul(*most))
             })
@@ -607,7 +608,7 @@ mod tests {
         classes[1].pool = Some(Pool::Command);
         // The greater of 8 * 5 and 30, and the third.
         assert_eq!(bound(&classes), (42, 42));
-        // Of two sources on a tile the same; on two tiles each has its own.
+        // Two sources on one tile give the same; on two tiles, each has its own.
         let mut sources = [source(None, classes.clone()), source(None, classes)];
         let both = |sources: &[Source]| {
             let rivals: Vec<_> = sources.iter().map(rival).collect();

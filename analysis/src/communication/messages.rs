@@ -1,4 +1,4 @@
-//! Messages of a described system: what one takes, what others meet of it, and what it costs at both ends.
+//! Messages of a described system: what a message takes, what others meet of it, and what it costs at both ends.
 //!
 //! Why it exists: a message passes caches twice, once at each end, through a port that it shares with whatever else the unit does there.
 //! It deliberately knows nothing of how waits are bounded, nor of memory accesses beyond how long a miss takes.
@@ -38,8 +38,8 @@ impl SystemBounds<'_> {
         self.sent(from, Kind::Call, payload, Vec::new(), compute)
     }
 
-    /// What the kernel's tile and the way back add to a call at most, of which the caller's own work alone knows nothing: the kernel's unit
-    /// misses in its caches for the call and for the answer, and the answer waits on its way and where it is stored.
+    /// The maximum that the kernel's tile and the way back add to a call, beyond the caller's own work: the kernel's unit misses in its
+    /// caches for the call and for the answer, and the answer waits on its way and where it is stored.
     ///
     /// # Errors
     /// [`SystemError`] if there is no such application.
@@ -118,8 +118,8 @@ impl SystemBounds<'_> {
         slots.fold(SYSCALL_SLOT.into(), u64::max)
     }
 
-    /// Misses one after the other for a message of `payload` bytes at its receiver, where the port to the caches may first serve the
-    /// chunks of a command.
+    /// Sequential misses for a message of `payload` bytes at its receiver, where the port to the caches may first serve the chunks of a
+    /// command.
     fn received(&self, tile: u16, payload: u64) -> Result<u64, SystemError> {
         let chip = Chip::new(&self.system.platform);
         let chunks = u64::from(chip.dtu(tile)?.outstanding.max(1));
@@ -135,8 +135,8 @@ impl SystemBounds<'_> {
         Ok(before + self.rounds(tile, payload + HEADER_SIZE as u64)?)
     }
 
-    /// Misses one after the other until the unit of a tile has `bytes` of local memory, wherever they lie. Through the first level its
-    /// miss registers are also the hart's, so that a block may have to wait for a miss of the hart.
+    /// Sequential misses until the unit of a tile has `bytes` of local memory, wherever they lie. Through the first level its miss
+    /// registers are also the hart's, so that a block may have to wait for a miss of the hart.
     fn rounds(&self, tile: u16, bytes: u64) -> Result<u64, SystemError> {
         let chip = Chip::new(&self.system.platform);
         let dtu = chip.dtu(tile)?;
@@ -205,7 +205,7 @@ impl SystemBounds<'_> {
         for (from, to, message, packets) in classes {
             let list = &mut self.scenario.sources[from].classes;
             let kind = to.map_or(Kind::Call, Kind::Message);
-            // Of several gates to one application the one with the largest slots counts.
+            // If several gates lead to one application, the one with the largest slots counts.
             let known = self.kinds[from].entry(kind).or_insert(list.len());
             let longer = list
                 .get(*known)
@@ -225,8 +225,8 @@ impl SystemBounds<'_> {
         Ok(())
     }
 
-    /// What others wait for because a message is stored at an application: all of its blocks are read and push out two others each. Its
-    /// own time for that is [`Self::store`].
+    /// The work that others wait for because a message is stored at an application: all of its blocks are read and push out two others
+    /// each. Its own time for that is [`Self::store`].
     fn stored(&self, chip: &Chip, to: usize, payload: u64) -> Result<Vec<Step>, SystemError> {
         let app = &self.system.apps[to];
         let block = u64::from(chip.dtu(app.tile)?.block);

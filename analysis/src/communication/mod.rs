@@ -1,8 +1,8 @@
 //! Bounds of memory accesses, transfers, messages and whole flows on a chip with a shared network.
 //!
-//! Why it exists: a tile's timing is its own except where its traffic meets that of others: at links, at memories, at a
-//! receiver. This module bounds the waiting there, from who may send how much, and adds it to the time without others.
-//! It deliberately knows transactions as sequences of [`Step`]s only; the conversion from a description lives apart.
+//! Why it exists: a tile's timing is its own except where its traffic meets that of others: at links, at memories, at a receiver. This
+//! module bounds the waiting there, from who may send how much, and adds it to the time without others. It deliberately knows transactions
+//! as sequences of [`Step`]s only; the conversion from a description is elsewhere.
 //!
 //! # Method
 //! A resource is work conserving: a transaction waits only while the resource serves others. How long that can be is the
@@ -38,22 +38,22 @@
 //!   of the classes follow each other in time, so the service is at most that of one class all the time, and what is under way
 //!   at both ends;
 //! - for a message of several packets: all take the same links in the same order, and each link serves an input in order. Let a packet be
-//!   "next" at a link when it is there and the packet before it has left. Backwards from the end, what kept the last packet is always
-//!   either a link's service of one of the packets, or a wait of a packet that is next for others. Each pair of packet and link comes once, so
-//!   the sum over all pairs of service and of one wait for others is a bound: packets bounded as if each left when the one before had
-//!   arrived. The receiver is taken once, when the message is complete.
+//!   "next" at a link when it is there and the packet before it has left. Going backwards from the end, the last packet was always kept by
+//!   a link's service of one of the packets, or by the wait of a "next" packet for others. Each pair of packet and link comes once, so the
+//!   sum over all pairs of service and of one wait for others is a bound: packets bounded as if each left when the one before had arrived.
+//!   The receiver is taken once, when the message is complete.
 //!
 //! The classes: to be bounded, a message has a class of its own with all its packets; to others, it is classes of packets by size. A small
 //! packet or chunk takes fewer tokens; with one class for all sizes, each token would buy the longest service.
 //!
 //! # Measured work
-//! Let a sequence take m alone. Beside others, its end is decided by a chain of computation and transactions that the program orders, one
-//! after the other. Alone, the same chain took m at most. So its time beside others is at most m, plus what each transaction's own service
-//! may take longer than it did at least (a row that is open alone, an edge of a clock), plus what each waits: for others, and for the
-//! sequence's own, which are served once.
+//! Let a sequence take m alone. Beside others, its end is decided by a chain of computation and transactions in the order of the program.
+//! Alone, the same chain took m at most. So its time beside others is at most m, plus the time by which each transaction's own service may
+//! exceed its minimum (a row that is open alone, an edge of a clock), plus what each waits: for others, and for the sequence's own, which
+//! are served once.
 //!
-//! A sequence of transactions (a transfer in chunks, a task's misses, a flow over tiles) has one window for all of them,
-//! so the others' bursts are paid once, not once a transaction.
+//! A sequence of transactions (a transfer in chunks, a task's misses, a flow over tiles) has one window for all of them, so the others'
+//! bursts are paid once, not once per transaction.
 
 mod bound;
 mod chip;

@@ -93,7 +93,7 @@ pub struct Source {
 pub struct Regulator {
     /// Bytes per second, positive.
     pub rate: u64,
-    /// Bytes at most.
+    /// Maximum bytes in the bucket.
     pub limit: u64,
     /// Ticks between two refills, positive.
     pub period: Ticks,
@@ -119,9 +119,9 @@ pub struct TransactionClass {
     pub least_round_trip: Ticks,
     /// The owner of their slots, if classes of the same tile share them.
     pub pool: Option<Pool>,
-    /// What is known about their number, beyond the token bucket.
+    /// The known limits of their number, beyond the token bucket.
     pub demand: Option<Demand>,
-    /// What one does, in order.
+    /// The steps of one, in order.
     pub steps: Vec<Step>,
 }
 
@@ -150,8 +150,8 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// The most transactions outstanding at some moment of a window of this length: those of the periods that began in it or up to `jitter`
-    /// before it.
+    /// Maximum number of transactions outstanding at some moment of a window of this length: those of the periods that began in it or up to
+    /// `jitter` before it.
     pub(super) fn in_window(&self, window: u128) -> u128 {
         let periods =
             window.saturating_add(self.jitter.into()) / u128::from(self.period.max(1)) + 1;
@@ -214,7 +214,7 @@ pub enum CommunicationError {
     /// An index points nowhere.
     #[error("{what} {index} does not exist")]
     Missing {
-        /// What is missing.
+        /// The missing thing.
         what: &'static str,
         /// Its index.
         index: usize,
@@ -224,7 +224,7 @@ pub enum CommunicationError {
     NotPositive {
         /// The number.
         what: &'static str,
-        /// Whose.
+        /// The name of its owner.
         name: String,
     },
     /// The resource has no service time left.

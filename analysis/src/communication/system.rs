@@ -65,7 +65,7 @@ pub enum SystemError {
     NoRight {
         /// Its name.
         app: String,
-        /// What it would need.
+        /// The right that it would need.
         what: &'static str,
     },
 }
@@ -187,7 +187,7 @@ impl<'a> SystemBounds<'a> {
         Ok(self.bound(&Work::of(self.id(app, kind)?, 1))?.bound)
     }
 
-    /// The bound of a DMA transfer of `bytes`, as chunks one after the other.
+    /// The bound of a DMA transfer of `bytes`, as chunks in sequence.
     ///
     /// # Errors
     /// [`SystemError`] if the application cannot do this.
@@ -197,10 +197,10 @@ impl<'a> SystemBounds<'a> {
         Ok(self.bound(&Work::of(self.id(app, kind)?, chunks))?.bound)
     }
 
-    /// The bound of jobs of `apps`, one after the other, each sending its messages: an end-to-end flow. Every application needs a profile
-    /// that lists everything that its tile does meanwhile. `wake` ticks are added for each: the time from a message's arrival to the
-    /// receiver's next instruction (polling distance, or leaving sleep). Where a profile's `compute` includes the network, the end-to-end
-    /// latency measured alone may stand in any one of the profiles.
+    /// The bound of jobs of `apps` in sequence, each sending its messages: an end-to-end flow. Every application needs a profile that lists
+    /// everything that its tile does meanwhile. `wake` ticks are added for each: the time from a message's arrival to the receiver's next
+    /// instruction (polling distance, or leaving sleep). Where a profile's `compute` includes the network, the end-to-end latency measured
+    /// alone may be in any one of the profiles.
     ///
     /// # Errors
     /// [`SystemError`] if an application has no profile or lacks the rights that it needs.

@@ -1,4 +1,4 @@
-//! Two servers that serve in order of arrival, one directly after the other, as one server.
+//! Two consecutive servers that serve in order of arrival, as one server.
 //!
 //! Why it exists: a memory answers in the order of service, and its answers leave the tile over one link. A transaction that is ahead at
 //! the memory is also ahead at the link, so it delays another one only by the longer of its two services: its burst is paid once, as LUDB
@@ -17,9 +17,9 @@
 //! greatest sum over the paths through a grid of jobs and servers: F. Baccelli, G. Cohen, G. J. Olsder, J.-P. Quadrat, *Synchronization and
 //! Linearity*, Wiley 1992, section 1.2.5. For token buckets and rates it is LUDB of a sink tree: Lenzini, Mingozzi and Stea 2008.)
 //!
-//! In a sequence of transactions one after the other, what is ahead of one has left the second server before that one is served there, so it
-//! is not ahead of the next one. Each transaction of others therefore counts once in a window, too. On one slot, those that count begin their
-//! service at the second server a round trip apart, and not earlier than `x` before the window.
+//! In a sequence of transactions, what is ahead of one has left the second server before that one is served there, so it is not ahead of
+//! the next one. Each transaction of others therefore counts once in a window, too. On one slot, those that count begin their service at
+//! the second server a round trip apart, and not earlier than `x` before the window.
 
 use super::scenario::{Arbitration, NetworkScenario, Source, Step, Tandem, Ticks};
 use std::collections::BTreeSet;
@@ -114,7 +114,7 @@ impl Passage {
         self.first.occupancy.max(self.second.occupancy)
     }
 
-    /// What it adds to the services of all transactions ahead, if its arrival begins a busy period of the second server.
+    /// The time that it adds to the services of all transactions ahead, if its arrival begins a busy period of the second server.
     fn corner(&self) -> Ticks {
         let sum = self.between.saturating_add(self.second.occupancy);
         sum.saturating_sub(self.longer())

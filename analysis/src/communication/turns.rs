@@ -9,29 +9,29 @@
 //! the first level, `R` those that went to memory, `W` the lines that it wrote there. `o` is how long a request has its bank, `s` a slot, `b` the
 //! slots of a line, `n` the other harts with programs. A chain of computation and accesses decides when the job ends, and the same chain took at
 //! most `m` alone. So `T` is at most `m` and what each access of the job can wait, and can itself take, longer than alone ([`Parts`]):
-//! - **banks**: a request is served in order of arrival, so before it are at most the requests that the first levels of the others have under way,
-//!   `u` for each: miss registers of the data cache, and two fetches. `Q` times the sum of `u o`. (All may be at one bank.)
+//! - **banks**: a request is served in order of arrival, so it has at most the requests ahead of it that the first levels of the others
+//!   have under way, `u` for each: miss registers of the data cache, and two fetches. `Q` times the sum of `u o`. (All may be at one bank.)
 //! - **own requests at banks**: beside others, the chain may wait for a request of its own hart that is not in the chain, and for each one once:
 //!   `Q o`.
-//! - **turns**: when an access is ready at memory, a slot of at most one other hart is in progress, and that hart has been served after this one.
-//!   From then on, every other hart that goes first has been served longer ago than this one, and after that it has not. So before each burst goes one
-//!   slot of each other hart, the one in progress included, whatever is in their queues: `(R + W) b n s`.
+//! - **turns**: when an access is ready at memory, a slot of at most one other hart is in progress, and that hart has been served after
+//!   this one. From then on, every other hart that goes first has been served longer ago than this one, and after that it has not. So one
+//!   slot of each other hart goes before each burst, the one in progress included, whatever is in their queues: `(R + W) b n s`.
 //! - **own accesses at memory**: accesses of one hart have one queue. As at the banks, the chain waits for each that is not in the chain once.
 //!   A hart with one miss register has one read at memory at a time: reads of the chain wait for writes only, and writes for at most one read each:
 //!   `(W + min(R, W)) b s`. With more registers `(R + W) b s`.
-//! - **link to memory**: everything of the cluster takes it in order. What is transmitted within `T` and delays the chain either has its first slot
-//!   within `T`, and there are at most `T / s + 1` slots; or it is still under way at the end of `T`. Of each other hart, that are `r` reads and `2 r + d`
-//!   writes (below). The links behind the first one have the same packets in the same order and distance, so nobody waits there. Own
-//!   packets are among those with a slot within `T`: as accesses of one hart have one queue, what delays the chain is served before it. All own
-//!   reads but a few at both ends (`e`, [`ClusterJob::outside`]) have one of these slots, and their packets are short: `R - e` slots
-//!   transmit no line. If fewer reads than `R` went to memory, this counts too few packets, but the turns of those that did not are
-//!   longer (a packet is shorter than a slot, else [`ClusterError::Links`]), so the sum is still a bound.
+//! - **link to memory**: everything of the cluster takes it in order. What is transmitted within `T` and delays the chain either has its
+//!   first slot within `T`, and there are at most `T / s + 1` slots; or it is still under way at the end of `T`. For each other hart, these
+//!   are `r` reads and `2 r + d` writes (below). The links behind the first one have the same packets in the same order and distance, so
+//!   nobody waits there. Own packets are among those with a slot within `T`: as accesses of one hart have one queue, what delays the chain
+//!   is served before it. All own reads but a few at both ends (`e`, [`ClusterJob::outside`]) have one of these slots, and their packets
+//!   are short: `R - e` slots transmit no line. If fewer reads than `R` went to memory, this counts too few packets, but the turns of those
+//!   that did not are longer (a packet is shorter than a slot, else [`ClusterError::Links`]), so the sum is still a bound.
 //! - **link from memory**: answers leave memory in the order of slots, at least `s` less the difference of the latencies of reads and writes apart. A
 //!   packet with a line takes no longer (otherwise [`ClusterError::Links`]), so nobody waits.
-//! - **miss registers**: if each hart has its own, nobody waits for those of others. If all share them, before a request that misses all others that
-//!   are under way may take one. If `g` of them must give theirs up before it gets one and there are `r`, it waits `ceil(g / r)` times the
-//!   longest that another hart's read holds one: its way, its turns behind everything that its hart has under way, and the recall of the line
-//!   that it replaces.
+//! - **miss registers**: if each hart has its own, nobody waits for those of others. If all share them, all others that are under way may
+//!   take one before a request that misses. If `g` of them must give theirs up before it gets one and there are `r`, it waits `ceil(g / r)`
+//!   times the longest that another hart's read holds one: its way, its turns behind everything that its hart has under way, and the recall
+//!   of the line that it replaces.
 //! - **refresh**: no slot begins from when a refresh is due to its end; as often as refreshes fit `T`.
 //! - **clocks**: the edges that messages and packets may meet, at most one cycle less a tick each.
 //! - **reservations**: a line of the hart's own that must go waits for the hart's reservation. Each load-reserved holds its line once.
@@ -48,7 +48,7 @@ use super::cluster::{ClusterError, ClusterJob};
 use super::interference::{least_window, outages};
 use super::scenario::{CommunicationError, Outage, Ticks};
 
-/// What a hart can have under way.
+/// The requests that a hart can have under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UnderWay {
     /// Data requests, as many as its data cache has miss registers.
@@ -64,7 +64,7 @@ pub(super) struct UnderWay {
 /// Times of the chip, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Times {
-    /// A request has its bank.
+    /// How long a request has its bank.
     pub bank: Ticks,
     /// A slot.
     pub slot: Ticks,
@@ -72,11 +72,11 @@ pub(super) struct Times {
     pub bursts: u64,
     /// Packets of a read's request, and of a line that is written.
     pub packets: [Ticks; 2],
-    /// By how much a request, a read and a write can exceed the least that they take.
+    /// The amount by which a request, a read and a write can exceed the least that they take.
     pub excess: [Ticks; 3],
-    /// A read that waits for nobody, at most.
+    /// Maximum time of a read that waits for nobody.
     pub read: Ticks,
-    /// A reservation holds its line.
+    /// How long a reservation holds its line.
     pub hold: Ticks,
     /// Refreshes.
     pub refresh: Option<Outage>,
@@ -113,7 +113,7 @@ impl Rivals {
         self.without(job, None)
     }
 
-    /// The same without the part of this number, for tests that show what it is good for.
+    /// The same without the part of this number, for tests that show why the part is needed.
     pub fn without(&self, job: &ClusterJob, part: Option<usize>) -> Result<Bound, ClusterError> {
         let counts = |window: u128| -> [u128; PARTS.len()] {
             let mut all = self.parts(job, window);
@@ -148,7 +148,7 @@ impl Rivals {
         })
     }
 
-    /// What each part is in a window of this length.
+    /// The value of each part in a window of this length.
     fn parts(&self, job: &ClusterJob, window: u128) -> [u128; PARTS.len()] {
         let Times {
             bank,
@@ -196,7 +196,7 @@ impl Rivals {
             let registers = u128::from(one.registers);
             registers * read + (2 * registers + u128::from(one.data)) * write
         });
-        // Without others, no turn would pay for a read that was counted and is none.
+        // Without others, no turn would pay for a read that was counted but does not exist.
         let inside = job.reads.saturating_sub(job.outside);
         let own = match self.others.is_empty() {
             true => 0,

@@ -60,7 +60,7 @@ fn each_part_by_hand() {
             2 * 80
         ]
     );
-    // Who stays in the second level meets nobody behind it.
+    // A program that stays in the second level meets nobody behind it.
     let parts = rivals.parts(&job(10, 0, 0, 2), 1000);
     assert_eq!(parts, [480, 40, 0, 0, 0, 0, 0, 10, 0]);
     assert_eq!(
@@ -92,7 +92,7 @@ fn a_link_that_is_slower_than_memory_has_no_bound() {
     assert!(rivals.job(&job(1, 0, 0, 0)).is_ok());
 }
 
-/// A packet that has passed the link: when, whose, and whether the program waits for it.
+/// A packet that has passed the link: when, its sender, and whether the program waits for it.
 type Passed = (Ticks, usize, bool);
 
 const OWN: usize = usize::MAX;
@@ -100,7 +100,7 @@ const OWN: usize = usize::MAX;
 /// A link in order of arrival and a memory in turns.
 struct Model<'a> {
     times: &'a Times,
-    /// When rivals' packets come to the link, whose, and whether they are writes; in order.
+    /// The rivals' packets in order: when each comes to the link, its rival, and whether it is a write.
     arrivals: &'a [(Ticks, usize, bool)],
     next: usize,
     link: Ticks,
@@ -145,8 +145,8 @@ impl Model<'_> {
     }
 }
 
-/// The ticks after which reads, one after the other with a pause between, have been served; with `writes`, a write follows each, for which the
-/// program does not wait.
+/// The ticks after which reads, made in sequence with a pause between them, have been served; with `writes`, a write follows each, for
+/// which the program does not wait.
 fn model(
     times: &Times,
     (reads, pause, writes): (u64, Ticks, bool),

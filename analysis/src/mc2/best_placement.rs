@@ -32,7 +32,7 @@ struct Model<'a> {
     /// Tasks with a buffer to place, for each processor.
     tasks: Vec<Vec<usize>>,
     loads: Vec<Vec<Load>>,
-    /// What is in banks of level C regardless of the choice.
+    /// The load in banks of level C regardless of the choice.
     base: Load,
 }
 

@@ -33,7 +33,7 @@ pub enum Place {
 /// unit chosen by the model.
 pub type Load = [u64; 2];
 
-/// What the choice costs.
+/// The costs of the choice.
 ///
 /// Contract: no entry of a table falls when an [`Place::Open`] becomes something else, or when a part of the load of
 /// [`level_c`](Self::level_c) rises. Utilisations are in parts of [`ONE`], rounded up.
@@ -48,7 +48,7 @@ pub trait BufferModel {
     fn processors(&self) -> usize;
     /// For each buffer of levels A and B on a processor: its load on level C's banks if it is there.
     fn loads(&self, processor: usize) -> &[Load];
-    /// What levels A and B of a processor demand with its buffers in `places`; tables as in [`ProcessorTable`].
+    /// The demand of levels A and B of a processor with its buffers in `places`; tables as in [`ProcessorTable`].
     fn demand(&self, processor: usize, places: &[Place], table: &mut ProcessorTable);
     /// Level C when buffers of levels A and B put `load` on its banks: total, and what tardiness requires, as in
     /// [`WayProblem`](super::ways::WayProblem).
@@ -64,7 +64,7 @@ pub struct BufferPlan {
     pub ways: WayPlan,
 }
 
-/// What the search found.
+/// The result of the search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
     /// The best plan found: lowest utilisation of level C, then most slack.
@@ -82,7 +82,7 @@ pub struct Search {
 struct Choice {
     /// Its load on level C's banks.
     load: Load,
-    /// What it takes from level C.
+    /// Its demand on level C.
     share: u64,
     /// Which leaf of the search.
     leaf: usize,

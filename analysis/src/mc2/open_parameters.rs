@@ -75,7 +75,7 @@ macro_rules! open {
     };
 }
 
-/// What the paper leaves open. Entries with earlier values say so.
+/// Everything that the paper leaves open. Entries with earlier values say so.
 pub const OPEN: &[OpenParameter] = &[
     OpenParameter {
         name: "utilisation_level",

@@ -38,7 +38,7 @@ pub enum UtilisationLevel {
     Own,
 }
 
-/// What shares the limit `message_share` of a job.
+/// The buffers that share the limit `message_share` of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MessageLimit {
     /// The job's buffers, however many there are, in equal parts.
@@ -47,7 +47,7 @@ pub enum MessageLimit {
     Half,
 }
 
-/// What happens when phase three finds no ways for a packing that keeps communicating tasks together.
+/// The consequence if phase three finds no ways for a packing that keeps communicating tasks together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PackingFailure {
     /// The system is unschedulable.
@@ -79,14 +79,14 @@ pub enum DeviceReach {
 pub enum LevelCConflicts {
     /// While it happens: in proportion to its duration.
     Time,
-    /// Always, as by one copying processor, as soon as one I/O buffer of levels A or B is there.
+    /// Always, as one copying processor would, as soon as one I/O buffer of levels A or B is there.
     Always,
 }
 
 /// Whether random banks take work from the banks of level C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RandomRelief {
-    /// What is in another bank does not disturb level C.
+    /// Work in another bank does not disturb level C.
     Counted,
     /// Level C is disturbed as if everything were in its banks.
     Ignored,
@@ -105,19 +105,19 @@ pub enum PlainMessages {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Readings {
-    /// What shares the limit of a job's messages.
+    /// The buffers that share the limit of a job's messages.
     pub message_limit: MessageLimit,
-    /// What follows if phase three fails.
+    /// The consequence if phase three fails.
     pub packing_failure: PackingFailure,
-    /// What is halved by periods.
+    /// The set that is halved by periods.
     pub period_half: PeriodHalf,
-    /// Whom devices disturb.
+    /// The tasks that devices disturb.
     pub device_reach: DeviceReach,
     /// When level C is disturbed.
     pub level_c_conflicts: LevelCConflicts,
     /// Whether random banks relieve level C.
     pub random_relief: RandomRelief,
-    /// What messages without a technique cost.
+    /// The cost of messages without a technique.
     pub plain_messages: PlainMessages,
 }
 
@@ -311,19 +311,19 @@ pub enum ParameterError {
     /// A value outside its range.
     #[error("parameter `{name}` is {found}; it must be {range}")]
     Range {
-        /// Which.
+        /// Its name.
         name: &'static str,
-        /// What it is.
+        /// Its value.
         found: String,
-        /// What it may be.
+        /// The values that it may have.
         range: &'static str,
     },
     /// A scenario, a point or a scheme that does not exist.
     #[error("{what} {found} does not exist; there are {count}, counted from 0")]
     Missing {
-        /// What it should be.
+        /// The kind of the thing.
         what: &'static str,
-        /// What was asked for.
+        /// The number that was asked for.
         found: u64,
         /// How many there are.
         count: u64,
@@ -335,7 +335,7 @@ pub enum ParameterError {
 
 /// Maximum processors of a study: banks are counted in eight bits.
 pub const MOST_PROCESSORS: u64 = 16;
-/// Most ways.
+/// Maximum ways.
 pub const MOST_WAYS: u64 = 32;
 
 impl StudyParameters {

@@ -17,7 +17,7 @@ use super::task_system::Scenario;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// What was counted in a cell.
+/// The counts of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counts {

@@ -76,11 +76,11 @@ pub struct MessageBuffer {
     pub bytes: u64,
     /// Sending with concurrency elimination.
     pub ce_send: u64,
-    /// Receiving so.
+    /// Receiving with concurrency elimination.
     pub ce_receive: u64,
     /// Sending with the buffer locked in the cache.
     pub cl_send: u64,
-    /// Receiving so.
+    /// Receiving with the buffer locked in the cache.
     pub cl_receive: u64,
     /// Bank that schemes with random placement take.
     pub random_bank: u8,

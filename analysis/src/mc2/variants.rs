@@ -27,7 +27,7 @@ pub struct Variant {
     pub name: &'static str,
     /// Its kind.
     pub kind: Kind,
-    /// What differs from the frozen model.
+    /// The difference from the frozen model.
     pub what: &'static str,
     /// Arguments for and against it.
     pub grounds: &'static str,

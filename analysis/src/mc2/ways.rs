@@ -33,7 +33,7 @@ const FORBIDDEN: u64 = 1 << 62;
 /// Maximum processors: the sum of their shares must stay far below [`FORBIDDEN`].
 pub const MOST_PROCESSORS: usize = 1 << 16;
 
-/// What levels A and B of one processor demand.
+/// The demand of levels A and B of one processor.
 ///
 /// Flat tables, entry `locked * (ways + 1) + own`: the demand when `locked` ways hold locked buffers and `own` ways belong to this
 /// processor. An entry that does not exist counts as too much.
@@ -56,7 +56,7 @@ pub struct WayProblem {
     pub processors: Vec<ProcessorTable>,
     /// Utilisation of level C, entry `locked * (ways + 1) + ways of level C`.
     pub c_total: Vec<u64>,
-    /// What tardiness requires of the processors' shares besides the sum, same entries: for `m` processors the sum of the `m - 1`
+    /// The requirement of tardiness on the processors' shares besides the sum, same entries: for `m` processors the sum of the `m - 1`
     /// largest utilisations and `m - 1` times the largest. Zero if nothing is required (no tasks).
     pub c_largest: Vec<u64>,
     /// Minimum number of ways of level C and the operating system.
@@ -76,7 +76,7 @@ pub struct WayPlan {
     pub level_c: usize,
     /// Utilisation of level C, in parts of [`ONE`].
     pub objective: u64,
-    /// What the processors leave to level C beyond that, in parts of [`ONE`].
+    /// The time that the processors leave to level C beyond that, in parts of [`ONE`].
     pub slack: u64,
 }
 
@@ -244,7 +244,7 @@ fn add_up(scratch: &mut Scratch, stride: usize, count: usize, budget: usize) {
         let (here, after) = scratch.sums.split_at_mut((p + 1) * stride);
         let here = &mut here[p * stride..];
         let shares = &scratch.shares[p * stride..(p + 1) * stride];
-        // What earlier processors need is not available to this one and the later ones.
+        // Ways that earlier processors need are not available to this one and the later ones.
         let most = budget - (scratch.fewest[0] - scratch.fewest[p]);
         for n in scratch.fewest[p]..=most {
             // Ways own.. of this processor paired with n - own, ... down to `later` of the others.

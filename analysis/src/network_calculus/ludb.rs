@@ -1,6 +1,6 @@
 //! LUDB: the least upper delay bound of a flow through a tandem of FIFO servers.
 //!
-//! A server that serves in order of arrival leaves to a flow, for each `theta >= 0`, another service curve (Le Boudec and Thiran, chapter
+//! A server that serves in order of arrival leaves a flow, for each `theta >= 0`, a different service curve (Le Boudec and Thiran, chapter
 //! 6, FIFO minimum service curves). Lenzini, Mingozzi and Stea take the curves of a nested tandem from the inside out: what is left of a
 //! stretch is convolved with its neighbours, then the flow that crosses all of them is subtracted with its own parameter; the bound is the
 //! minimum over all parameters. All intermediate curves are *pseudo-affine*: a latency, then the minimum of token buckets.
@@ -79,8 +79,9 @@ impl PseudoAffine {
         self
     }
 
-    /// What is left when `cross` is taken off with the parameter `theta` (Lenzini et al. 2008, the equivalent service curve of a nested tandem, in `theta` instead of their
-    /// `s`); the constraints on it, each at least 0, join `program`. `None` if a bucket has no rate left.
+    /// What is left when `cross` is subtracted with the parameter `theta` (Lenzini et al. 2008, the equivalent service curve of a nested
+    /// tandem, in `theta` instead of their `s`); the constraints on it, each at least 0, join `program`. `None` if a bucket has no rate
+    /// left.
     fn left(self, cross: &TokenBucket, theta: Linear, program: &mut Vec<Linear>) -> Option<Self> {
         let longer = theta.plus(&-Exact::one(), &self.latency);
         program.push(longer.clone());
@@ -236,8 +237,8 @@ mod tests {
     use crate::network_calculus::network::{Flow, Network};
     use proptest::prelude::*;
 
-    /// The curve of Lenzini et al. 2008, as they write it: what is left when a bucket is taken off with their parameter `s >= 0`. A curve is a
-    /// latency and token buckets (burst, rate).
+    /// The curve of Lenzini et al. 2008, as they write it: what is left when a bucket is subtracted with their parameter `s >= 0`. A curve
+    /// is a latency and token buckets (burst, rate).
     type Plain = (Exact, Vec<(Exact, Exact)>);
 
     fn left(curve: &Plain, burst: &Exact, rate: &Exact, s: &Exact) -> Plain {

@@ -18,7 +18,7 @@ use thiserror::Error;
 /// A flow: what it sends and the servers that it crosses, in order, each at most once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// What it sends into the first server.
+    /// The arrivals that it sends into the first server.
     pub arrival: ArrivalCurve,
     /// Indices of servers.
     pub path: Vec<usize>,
@@ -27,7 +27,7 @@ pub struct Flow {
 /// Servers and the flows that cross them. Data of one flow stays in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// What each server guarantees to all its flows together, whatever their order: a strict service curve.
+    /// The guarantee of each server to all its flows together, whatever their order: a strict service curve.
     pub servers: Vec<ServiceCurve>,
     /// The flows.
     pub flows: Vec<Flow>,

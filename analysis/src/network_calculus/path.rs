@@ -12,7 +12,8 @@ use crate::exact::Exact;
 use num_traits::{Signed, Zero};
 use std::collections::BTreeMap;
 
-/// Choices of pieces of curves that are all tried; of more, only the long-term ones and all that differ from those in one place.
+/// Maximum number of choices of curve pieces that are all tried. If there are more, only the long-term ones are tried, and all that differ
+/// from those in one place.
 pub(super) const CHOICES: usize = 256;
 
 /// A stretch of a path, by the places of its first and last server, and the flows (ascending) that cross exactly it.
@@ -200,7 +201,7 @@ pub(super) fn pay_multiplexing_once(checked: &Checked<'_>, flow: usize) -> Optio
     delay(arrival, &whole).ok()
 }
 
-/// What crosses each stretch of a path, at its first server; `None` if any is unbounded.
+/// The arrivals that cross each stretch of a path, at its first server; `None` if any is unbounded.
 pub(super) fn crossing(
     checked: &Checked<'_>,
     flow: usize,

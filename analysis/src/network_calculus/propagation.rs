@@ -10,8 +10,8 @@ use super::bounds::{delay, output};
 use super::network::{Checked, Multiplexing};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Groups of flows at servers that one question may touch. Beyond that, each flow is bounded by itself, of which there are only as
-/// many as the paths are long in all.
+/// Maximum number of groups of flows at servers that one question may touch. Beyond that, each flow is bounded by itself: that takes only
+/// as many bounds as the paths are long in all.
 const GROUPS: usize = 20_000;
 
 type Key = (usize, Vec<usize>);
@@ -36,7 +36,7 @@ impl<'a> Propagation<'a> {
         }
     }
 
-    /// What `flows` (ascending, all of which cross `server`) bring to it together; `None` if unbounded.
+    /// The arrivals that `flows` (ascending, all of which cross `server`) bring to it together; `None` if unbounded.
     pub fn entering(&mut self, server: usize, flows: Vec<usize>) -> Option<ArrivalCurve> {
         if self.grouped {
             let key = (server, flows.clone());
@@ -93,7 +93,7 @@ impl<'a> Propagation<'a> {
         groups
     }
 
-    /// What a group brings, if all that it depends on is known.
+    /// The arrivals that a group brings, if all that it depends on is known.
     fn arrive(&self, server: usize, flows: &[usize]) -> Option<ArrivalCurve> {
         let fresh = flows
             .iter()
@@ -109,7 +109,7 @@ impl<'a> Propagation<'a> {
         Some(sum)
     }
 
-    /// What is known of flows at a server together.
+    /// The known arrivals of flows at a server together.
     fn sum(&self, server: usize, flows: &[usize]) -> Option<ArrivalCurve> {
         if flows.is_empty() {
             return Some(ArrivalCurve::zero());

@@ -10,8 +10,8 @@ use num_traits::{Signed, Zero};
 /// keeps to all rows.
 ///
 /// Solves the dual program, max `limit y` with `y >= 0` and `sum_i row_i y_i <= costs`, of which `y = 0` is a solution because no cost is
-/// negative, with the rule that never goes in a circle (R. G. Bland, *New finite pivoting rules for the simplex method*,
-/// Mathematics of Operations Research 2(2), 1977). Both programs have the same value.
+/// negative, with the rule that never cycles (R. G. Bland, *New finite pivoting rules for the simplex method*, Mathematics of Operations
+/// Research 2(2), 1977). Both programs have the same value.
 pub(super) fn least_value(rows: &[(Vec<Exact>, Exact)], costs: &[Exact]) -> Option<Exact> {
     let (columns, height) = (rows.len(), costs.len());
     // Columns: y, then one slack for each cost, then the right-hand side.
@@ -24,7 +24,7 @@ pub(super) fn least_value(rows: &[(Vec<Exact>, Exact)], costs: &[Exact]) -> Opti
         row[columns + line] = Exact::from_integer(1.into());
         row[width - 1] = costs[line].clone();
     }
-    // What a unit of each variable gains.
+    // The gain of a unit of each variable.
     let mut gains = vec![Exact::zero(); width];
     for (column, (_, limit)) in rows.iter().enumerate() {
         gains[column] = limit.clone();

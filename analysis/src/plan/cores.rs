@@ -28,7 +28,7 @@ use bulkhead_model::System;
 use bulkhead_model::system::OneShot;
 use worth::{Case, Worth};
 
-/// What is optimised first; the other criterion decides between placements that are equal in it.
+/// The criterion that is optimised first; the other one decides between placements that are equal in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Aim {
     /// The fewest cores.
@@ -38,10 +38,10 @@ pub enum Aim {
     Latency,
 }
 
-/// What is wanted.
+/// A request for a placement.
 #[derive(Clone, Debug, Default)]
 pub struct Wish {
-    /// What is best.
+    /// The criterion.
     pub aim: Aim,
     /// First and last number of the cores allowed for tasks without one; `None`: any.
     pub cores: Option<(u16, u16)>,
@@ -61,9 +61,9 @@ pub struct Placement {
     pub priorities: Option<Vec<u32>>,
     /// No other placement is better, or none holds at all.
     pub is_best: bool,
-    /// What does not hold with it, in words: in which variant, and what.
+    /// Everything that does not hold with it, in words: in which variant, and what.
     pub broken: Vec<String>,
-    /// What was open, in words.
+    /// The open choices, in words.
     pub choices: Vec<Choice>,
 }
 

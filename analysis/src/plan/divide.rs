@@ -18,7 +18,7 @@ const WAYS_MAX: u32 = 64;
 /// Maximum parts of the longest transfer that are tried as slots.
 const PARTS: u64 = 64;
 
-/// What was open, so that it can be searched once tasks have their places.
+/// The shares that were open, so that they can be searched once tasks have their places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Open {
     ways: Vec<Option<u32>>,
@@ -41,7 +41,7 @@ fn share(system: &mut TaskSystem, core: Option<u32>) -> &mut Share {
     &mut system.shares[position]
 }
 
-/// What may have a share: the processors, and level C.
+/// The possible holders of a share: the processors, and level C.
 fn holders(system: &TaskSystem, level_c: bool) -> Vec<Option<u32>> {
     let mut all: Vec<Option<u32>> = (0..system.processors).map(Some).collect();
     if level_c && system.policy == Policy::Mc2 {

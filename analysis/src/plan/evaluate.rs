@@ -21,7 +21,7 @@ use crate::schedulability::{
     harmonic, periodic, three_phase, threshold,
 };
 
-/// What is known about a task.
+/// The results for a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// Longest time from arrival to completion.
@@ -76,7 +76,7 @@ pub fn constraints(system: &TaskSystem) -> Result<Vec<Constraint>, PlanError> {
     Ok(all)
 }
 
-/// What a reader should know about a task without a bound.
+/// A note for the reader about a task without a bound.
 fn note(system: &TaskSystem, index: usize) -> Option<String> {
     let task = &system.tasks[index];
     let ways = prepare::ways(system, index);

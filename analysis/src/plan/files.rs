@@ -22,13 +22,13 @@ pub struct Meaning {
     pub policy: Option<String>,
     /// Its processors.
     pub processors: Option<u32>,
-    /// What 1 means in the file; `1us` by default.
+    /// The meaning of 1 in the file; `1us` by default.
     pub unit: Option<String>,
     /// Which task set of the file, from 0.
     pub set: Option<usize>,
 }
 
-/// What 1 means in formats without units.
+/// The meaning of 1 in formats without units.
 ///
 /// # Errors
 /// [`InputError::Input`] if it is not a time.
@@ -49,7 +49,7 @@ pub fn unit(text: Option<&str>) -> Result<Time, InputError> {
     }
 }
 
-/// What the bounds of a one-shot system assume besides its costs; nothing for other files.
+/// The assumptions of a one-shot system's bounds besides its costs; nothing for other files.
 ///
 /// # Errors
 /// Whatever is wrong with the file.

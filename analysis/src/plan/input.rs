@@ -13,9 +13,9 @@ pub enum InputError {
     /// Another bad input.
     #[error("{cause}")]
     Input {
-        /// What is wrong.
+        /// The cause.
         cause: String,
-        /// What would be right.
+        /// The remedy.
         remedy: String,
     },
 }

@@ -27,7 +27,7 @@ const JOBS_ROW: u64 = 24;
 /// Maximum steps of the iteration towards the end of a busy period.
 const STEPS: usize = 1000;
 
-/// What a job does.
+/// A part of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// It has the processor.
@@ -49,13 +49,13 @@ pub struct Run {
     pub start: Nanoseconds,
     /// The first moment after it.
     pub end: Nanoseconds,
-    /// What it does.
+    /// The part of the job.
     pub part: Part,
     /// The deadline of its job is over.
     pub late: bool,
 }
 
-/// What a picture shows about a task.
+/// The picture's data about a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     /// Index of the task; `None`: releases, interrupts and the first stall of a regulated processor, which precede every task.
@@ -79,7 +79,7 @@ pub struct CriticalInstant {
     pub length: Nanoseconds,
     /// The picture is incomplete: the first busy period or a first deadline extends beyond its end.
     pub cut: bool,
-    /// What a reader should know about it.
+    /// Notes for the reader.
     pub notes: Vec<&'static str>,
 }
 
@@ -335,7 +335,7 @@ fn jobs(all: &[Task], length: u64) -> u64 {
     all.iter().map(of).fold(0, u64::saturating_add)
 }
 
-/// What is missing from the picture of these tasks, or where it need not be the worst case.
+/// Notes on what is missing from the picture of these tasks, or where it need not be the worst case.
 fn notes(
     system: &TaskSystem,
     processor: Option<u32>,
@@ -444,7 +444,7 @@ const SLOTS: &str =
 const MISSED: &str = "Jobs need not come with the table. Here each task's first job comes just after the slot that is followed by the longest time without a \
      slot of its own, and the others come a period after each other; a job that waits for its slot may be served in the second turn of the table.";
 
-/// The begin of the slot after which a task waits longest for its next one.
+/// The start of the slot after which a task waits longest for its next one.
 fn just_missed(table: &Table, task: usize) -> u64 {
     let own = table.slots.iter().filter(|slot| slot.task == task);
     let starts: Vec<u64> = own.map(|slot| nanoseconds(slot.start)).collect();

@@ -178,7 +178,7 @@ pub fn constraints(
     Ok(judged)
 }
 
-/// What a processor's table says about its level-A tasks, `members`. The levels below receive what they lose to its slots.
+/// The results of a processor's table for its level-A tasks, `members`. The levels below receive what they lose to its slots.
 fn with_table(
     system: &TaskSystem,
     core: u32,

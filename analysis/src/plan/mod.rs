@@ -40,7 +40,7 @@ use crate::schedulability::table::TableError;
 /// Nanoseconds.
 pub type Nanoseconds = u64;
 
-/// What a constraint is about.
+/// The kind of a constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -74,7 +74,7 @@ pub enum Kind {
     Section,
 }
 
-/// What the numbers of a constraint count.
+/// The unit of a constraint's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -93,21 +93,21 @@ pub enum Unit {
 /// One thing that must hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Constraint {
-    /// What it is about.
+    /// Its kind.
     pub kind: Kind,
-    /// What it is about: a task, a channel, `processor 0`.
+    /// Its subject: a task, a channel, `processor 0`.
     pub subject: String,
     /// The worst case; `None`: there is no bound.
     pub bound: Option<u64>,
     /// The allowed maximum; `None`: anything, as long as there is a bound.
     pub limit: Option<u64>,
-    /// What both count.
+    /// The unit of both.
     pub unit: Unit,
     /// Whether it holds.
     pub holds: bool,
     /// The method that gave the bound.
     pub method: &'static str,
-    /// What a reader should know.
+    /// A note for the reader.
     pub note: Option<String>,
 }
 
@@ -134,7 +134,7 @@ impl Constraint {
         }
     }
 
-    /// By how much it fails; `None` if it holds or there is no bound.
+    /// The amount by which it fails; `None` if it holds or there is no bound.
     pub fn excess(&self) -> Option<u64> {
         match (self.bound, self.limit) {
             (Some(bound), Some(limit)) if !self.holds => bound.checked_sub(limit),
@@ -146,7 +146,7 @@ impl Constraint {
 /// Something that was open and is now decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Choice {
-    /// What was open, such as `processors of tasks`.
+    /// The open thing, such as `processors of tasks`.
     pub what: &'static str,
     /// How it was decided.
     pub how: String,
@@ -157,7 +157,7 @@ pub struct Choice {
 pub struct Plan {
     /// The complete system.
     pub system: TaskSystem,
-    /// What was open; empty if nothing was.
+    /// The choices that were open; empty if there were none.
     pub choices: Vec<Choice>,
     /// Everything that must hold.
     pub constraints: Vec<Constraint>,
@@ -168,7 +168,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What fails, the worst first: missing bounds come before others, then by excess over the limit.
+    /// The failures, the worst first: missing bounds come before others, then by excess over the limit.
     pub fn failures(&self) -> Vec<&Constraint> {
         let mut failed: Vec<&Constraint> = self.constraints.iter().filter(|c| !c.holds).collect();
         failed.sort_by_key(|c| {
@@ -194,7 +194,7 @@ pub enum PlanError {
     Task {
         /// The task.
         name: String,
-        /// What is wrong.
+        /// The mistake.
         what: String,
     },
     /// There is nothing to judge.

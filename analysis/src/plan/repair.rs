@@ -35,7 +35,7 @@ const MULTIPLES: usize = 64;
 /// and one of a large system counts more.
 const EFFORT: u64 = 6000;
 
-/// What is left of it.
+/// The effort that is left.
 struct Effort {
     left: Cell<u64>,
     weight: u64,
@@ -145,7 +145,7 @@ pub struct Repair {
     pub from: u64,
     /// The value nearest to the current one with which everything holds.
     pub to: u64,
-    /// What both count.
+    /// The unit of both.
     pub unit: Unit,
     /// Size of the change in millionths of the current value, rounded up.
     pub relative: u64,

@@ -30,18 +30,18 @@ pub struct Verdict {
     pub tasks: Vec<Plan>,
     /// Quotas of tiles with fixed priorities, and flows with a promise.
     pub constraints: Vec<Constraint>,
-    /// What was not judged, and why.
+    /// The parts that were not judged, and why.
     pub unjudged: Vec<Unjudged>,
     /// Applications whose missing limit deprives flows of a promise.
     pub unlimited: Vec<String>,
-    /// What bounds of flows assume.
+    /// The assumptions of flow bounds.
     pub assumptions: Vec<String>,
 }
 
 /// Something that should hold but that no test judged.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Unjudged {
-    /// What: `flow loop`, `task sensor`.
+    /// Its name: `flow loop`, `task sensor`.
     pub what: String,
     /// Why.
     pub because: String,
@@ -191,7 +191,7 @@ fn quota_bounds(one: &Reservation, verdict: &mut Verdict) {
     for plan in &mut verdict.tasks {
         let all = plan.constraints.iter_mut();
         for response in all.filter(|of| of.kind == Kind::Response && of.subject == one.app) {
-            // What has no bound without quotas has none with them.
+            // A response that has no bound without quotas has none with them.
             response.bound = response.bound.and_then(|without| Some(bound?.max(without)));
             response.holds = response
                 .bound

@@ -1,4 +1,4 @@
-//! Tables of processors, from the description or built, with the decisions that begin their slots.
+//! Tables of processors, from the description or built, with the decisions that start their slots.
 //!
 //! Why it exists: a table is made once and followed forever, so what its slots lose must be counted in advance. What it deliberately does
 //! not know: what tasks cost. The tables themselves are in [`crate::schedulability::table`].
@@ -66,10 +66,10 @@ pub fn build_table(
     Err(failed.unwrap_or(TableError::TooLong))
 }
 
-/// What decisions take from the slots of a processor's table. Each turn begins with one, and another one may be in progress then, because
-/// decisions are not interrupted. Below a table of `mc2` that is a decision for whatever runs there, at any time. Otherwise it follows the
-/// end of a job, or the end of a slot that comes before its job's end; so it is over when the next slot begins a decision later, unless
-/// handlers delay it.
+/// The time that decisions take from the slots of a processor's table. Each turn begins with one, and another one may be in progress then,
+/// because decisions are not interrupted. Below a table of `mc2` that is a decision for whatever runs there, at any time. Otherwise it
+/// follows the end of a job, or the end of a slot that comes before its job's end; so it is over when the next slot begins a decision
+/// later, unless handlers delay it.
 fn turns(system: &TaskSystem, core: u32, table: &Table) -> Turns {
     let decision = nanoseconds(system.overheads.schedule);
     let delayed = system.policy == Policy::Mc2
@@ -135,7 +135,7 @@ fn table_of(system: &TaskSystem, core: u32, members: &[usize]) -> Option<Table> 
     })
 }
 
-/// What is known about the tasks `members` under the table of their processor, whose costs contain what they pay for others (`paid`).
+/// The results for the tasks `members` under the table of their processor, whose costs contain what they pay for others (`paid`).
 ///
 /// # Errors
 /// [`PlanError`] if a task is beyond what tables cover, or the table would be too long.

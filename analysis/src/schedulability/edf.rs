@@ -185,7 +185,7 @@ mod tests {
         .to_vec()
     }
 
-    /// Worked example of Zhang and Burns 2009; with (10, 100, 15) it is not schedulable any more.
+    /// Worked example of Zhang and Burns 2009; with (10, 100, 15) it is no longer schedulable.
     #[test]
     fn worked_example() {
         let mut tasks = example();

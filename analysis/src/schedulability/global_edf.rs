@@ -50,7 +50,7 @@ pub fn bak(tasks: &[Task], processors: u64) -> Result<bool, TaskError> {
     }))
 }
 
-/// What Baker's test takes all tasks to ask for until the deadline of one of them, and what may be.
+/// The demand of all tasks that Baker's test assumes until the deadline of one of them, and the demand that it allows.
 fn loads(tasks: &[Task], task: &Task, processors: u64) -> (Vec<Exact>, Exact) {
     let own = density(task);
     let allowed = integer(processors) * (integer(1) - &own) + &own;
@@ -111,9 +111,9 @@ pub struct Nearest {
     pub test: &'static str,
     /// The task with which it fails most; `None` if it fails for all together.
     pub task: Option<usize>,
-    /// What it assumes the tasks demand, in processors.
+    /// The demand of the tasks that it assumes, in processors.
     pub asked: Exact,
-    /// What they may ask for.
+    /// The demand that it allows.
     pub allowed: Exact,
 }
 
@@ -165,7 +165,7 @@ pub fn nearest(tasks: &[Task], processors: u64, few: usize) -> Result<Option<Nea
     };
     all.extend(worst((0..tasks.len()).map(of)));
     let failed = all.into_iter().filter(|one| one.asked >= one.allowed);
-    // Of equals the first.
+    // If several are equal, the first one counts.
     let least = failed.min_by(|a, b| match (a.excess(), b.excess()) {
         (Some(a), Some(b)) => a.cmp(&b),
         (a, b) => b.is_some().cmp(&a.is_some()),
@@ -173,7 +173,7 @@ pub fn nearest(tasks: &[Task], processors: u64, few: usize) -> Result<Option<Nea
     Ok(least)
 }
 
-/// The task with which a test fails most; none if there is one of which it has no number.
+/// The task with which a test fails most; none if the test has no number for some task.
 fn worst(all: impl Iterator<Item = Option<Nearest>>) -> Option<Nearest> {
     let all = all.collect::<Option<Vec<Nearest>>>()?;
     all.into_iter()

@@ -101,9 +101,8 @@ impl Analysis {
 
     /// `None` if the others do not fill `room`; else the least room that is still possible.
     ///
-    /// The published iteration moves by single ticks while more tasks than processors fill the room. Work never shrinks
-    /// with the window, so with the work of the current one it can be said how far the room must grow at least: no
-    /// solution is jumped over.
+    /// The published iteration moves by single ticks while more tasks than processors fill the room. Work never shrinks with the window, so
+    /// the work in the current one says how far the room must grow at least, and no solution is skipped.
     fn next_room(&mut self, cost: Time, room: Time, processors: usize) -> Option<Time> {
         let window = cost + room - 1;
         self.work.clear();
@@ -194,8 +193,8 @@ mod tests {
         prop::collection::vec(task, 1..8)
     }
 
-    /// The iteration as it is published: one step of `cost + interference / processors` after the other; followed up to the period,
-    /// as for a task whose deadline that is.
+    /// The iteration as published: one step of `cost + interference / processors` at a time, followed up to the period, as for a task whose
+    /// deadline that is.
     fn as_published(tasks: &[Task], processors: usize) -> Vec<Option<Time>> {
         let mut known: Vec<Known> = Vec::new();
         for task in tasks {

@@ -39,7 +39,7 @@ pub fn pays(task: &Task, handlers: &[Task], life: Time) -> Task {
     }
 }
 
-/// What is requested of handlers in the first `window` of a busy period. `None` beyond 64 bits.
+/// The time requested of handlers in the first `window` of a busy period. `None` beyond 64 bits.
 pub fn requested(handlers: &[Task], window: Time) -> Option<Time> {
     handlers.iter().try_fold(0u64, |sum, h| {
         let requests = window.checked_add(h.jitter)?.div_ceil(h.period);

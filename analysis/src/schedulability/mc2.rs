@@ -78,7 +78,7 @@ pub struct System {
     pub overheads: Overheads,
 }
 
-/// What is guaranteed.
+/// The guarantees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guarantees {
     /// For each processor: every job of level A meets its deadline.
@@ -240,8 +240,8 @@ fn inflated(
     handlers::pays(&alone, &handlers, task.period)
 }
 
-/// What tasks that meet their implicit deadlines leave: in a window of length t each of them runs for at most
-/// `U t + 2 C (1 - U)`, which two jobs reach that run back to back, late and early.
+/// What tasks that meet their implicit deadlines leave: in a window of length t each of them runs for at most `U t + 2 C (1 - U)`, which is
+/// reached by two jobs that run back to back, late and early.
 pub fn supply(above: &[Task]) -> Supply {
     supply_of(above.iter().map(|task| (task, task.period)))
 }

@@ -12,8 +12,8 @@
 //! A test of many tasks counts the first stall once for each busy period, and lets each job pay `stall / budget` for each of its
 //! own accesses ([`Regulation::stalls`]): that sums to no less than the number above, however accesses and jobs mix.
 //!
-//! Assumptions: the cost contains the accesses, at least `access` ticks each, one after the other; no other component makes accesses on
-//! the core's account; a core makes no access while it waits or spins.
+//! Assumptions: the cost contains the accesses, at least `access` ticks each, one at a time; no other component makes accesses on the
+//! core's account; a core makes no access while it waits or spins.
 
 use super::task::{TaskError, Time};
 
@@ -86,7 +86,7 @@ mod tests {
         };
         assert_eq!(stall(10, &regulation), Ok(Some(36)));
         assert_eq!(stall(0, &regulation), Ok(Some(12)));
-        // What each access pays: 12 / 4.
+        // The part that each access pays: 12 / 4.
         assert_eq!(regulation.stalls(10), Some(30));
         assert!(
             stall(

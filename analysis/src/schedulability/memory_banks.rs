@@ -23,11 +23,11 @@ use super::task::{Task, TaskError, Time, validate_constrained};
 pub struct Memory {
     /// Banks; positive.
     pub banks: usize,
-    /// Longest time from the begin of a request's service to the moment at which it is ready for the bus.
+    /// Longest time from the start of a request's service to the moment at which it is ready for the bus.
     pub open: Time,
     /// Longest transfer on the bus.
     pub transfer: Time,
-    /// Row hits that overtake a request at most; 0 in a controller that serves banks strictly in order.
+    /// Maximum number of row hits that overtake a request; 0 in a controller that serves banks strictly in order.
     pub overtaking: u64,
 }
 
@@ -36,11 +36,11 @@ pub struct Memory {
 pub struct MemoryTask {
     /// Cost alone, with each access at its longest.
     pub task: Task,
-    /// Accesses of a job at most.
+    /// Maximum accesses of a job.
     pub accesses: u64,
 }
 
-/// What runs on a core.
+/// The tasks of a core.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Core {
     /// Banks that its tasks use.
@@ -54,7 +54,7 @@ pub struct Core {
 pub enum Driven {
     /// By requests alone.
     Request,
-    /// The lesser of both.
+    /// The smaller of the two.
     Both,
 }
 

@@ -128,7 +128,7 @@ fn simulate(memory: &Memory, programs: &[Vec<Access>], offsets: &[u64]) -> Vec<(
         .collect();
     let mut out: Vec<(Vec<u64>, u64)> = offsets.iter().map(|&o| (Vec::new(), o)).collect();
     for now in 0..100_000 {
-        // Ends first: a core goes on at the moment at which its data is there.
+        // Ends first: a core continues when its data arrives.
         for bank in serving.iter_mut() {
             if let Some((request, Stage::Transfer(end))) = *bank
                 && end == now

@@ -12,7 +12,7 @@ use super::utilisation::utilisation;
 use crate::exact::Exact;
 use serde::Serialize;
 
-/// Which of the processors that a task fits on it gets. Ties: the lowest number.
+/// The processor that a task gets, of those that it fits on. Ties: the lowest number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fit {
@@ -44,7 +44,7 @@ pub enum Partition {
     Failed {
         /// The task.
         task: usize,
-        /// What was placed before.
+        /// The tasks that were placed before.
         placed: Vec<Option<usize>>,
     },
 }

@@ -24,7 +24,7 @@ pub const JOBS_MAX: u64 = 20_000;
 pub enum Order {
     /// The task that is listed first.
     FixedPriority,
-    /// The earliest absolute deadline. Of several with the same any may go first.
+    /// The earliest absolute deadline. Of several jobs with the same deadline, any may go first.
     EarliestDeadline,
 }
 
@@ -194,7 +194,7 @@ mod tests {
             .unwrap()
     }
 
-    /// By hand: two tasks of cost 2 and period 4 that never meet, then one that fits between nothing.
+    /// By hand: two tasks of cost 2 and period 4 that never meet, then a second one too long for the gap.
     #[test]
     fn offsets_keep_tasks_apart() {
         let tasks = [Task::new(2, 4), Task::new(2, 4)];

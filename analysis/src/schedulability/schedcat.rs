@@ -36,15 +36,15 @@ impl From<Task> for Entry {
     }
 }
 
-/// What is wrong with a file: place, cause and remedy in one message.
+/// A mistake in a file: place, cause and remedy in one message.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{place}: {what}; {remedy}")]
 pub struct SchedcatError {
     /// File, line and column.
     pub place: String,
-    /// What is wrong.
+    /// The cause.
     pub what: String,
-    /// What would be right.
+    /// The remedy.
     pub remedy: String,
 }
 

@@ -11,7 +11,7 @@ use super::task::{Task, Time};
 pub enum Policy {
     /// The task that is listed first, preemptively.
     FixedPriority,
-    /// The task that is listed first, once started to its end.
+    /// The task that is listed first; a started job runs to its end.
     NonPreemptive,
     /// The task that is listed first; once started, a job is preempted only by tasks before this index (one for each task,
     /// at most its own index: 0 is not preemptible at all).
@@ -20,7 +20,7 @@ pub enum Policy {
     EarliestDeadline,
 }
 
-/// What a simulation showed, for each task.
+/// The results of a simulation, for each task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Longest time from arrival to completion of any job that completed.
@@ -71,10 +71,10 @@ impl Simulation {
         self.run(tasks, Self::from(tasks, &[], horizon), horizon, &mut |_| {})
     }
 
-    /// What runs when if the first job of each task arrives at its moment of `first` (0 for those that it does not name) less the
-    /// task's jitter, and the others as early as they may: with all of them 0, the releases of [`Self::synchronous`]. Segments are in
-    /// the order of their begin, each as long as a job runs on a processor without a break. Jobs that were released before `horizon`
-    /// run to their end, also after it.
+    /// What runs when, if the first job of each task arrives at its moment in `first` (0 for those that it does not name) less the task's
+    /// jitter, and the others as early as they may: with all of them 0, the releases of [`Self::synchronous`]. Segments are in the order of
+    /// their start, each as long as a job runs on a processor without a break. Jobs that were released before `horizon` run to their end,
+    /// also after it.
     pub fn schedule(
         &self,
         tasks: &[Task],
@@ -221,7 +221,7 @@ impl Simulation {
         outcome
     }
 
-    /// Indices of the jobs that run now. Jobs of a task run one after the other.
+    /// Indices of the jobs that run now. A task's jobs run in sequence.
     fn choose(&self, tasks: &[Task], jobs: &[(Job, i128)]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..jobs.len())
             .filter(|&i| !jobs[..i].iter().any(|(j, _)| j.task == jobs[i].0.task))

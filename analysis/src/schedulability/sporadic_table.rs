@@ -7,15 +7,16 @@
 //! Model: slots do not move. A job that arrives within a slot of its task waits for the next one, and what a slot has left when no job of its task is
 //! there is lost. A dispatcher that gives such a job the rest of the slot is never later. Jobs of a task are served in order.
 //!
-//! Method: the supply of a time-triggered resource in any window (A. Mok, X. Feng, D. Chen, *Resource partition for real-time systems*, RTAS 2001)
-//! against the demand of jobs that come as densely as they may. For a job J, take the last slot S before its end that was not used to its end. Whatever is
-//! served after S has arrived after the begin of S, or S had been used; and from S to J's end, the task's slots are used to their ends. So if J is
-//! job k after S, it ends when those slots have given what k jobs need, and it arrived k - 1 periods after the begin of S or later. The bound is the
-//! greatest difference over all slots S and all k, until k jobs end before the next one can have arrived: that one finds another S. Before the
-//! first slot of all there is none; the last slot of a repetition before would have been one, and earlier.
+//! Method: the supply of a time-triggered resource in any window (A. Mok, X. Feng, D. Chen, *Resource partition for real-time systems*,
+//! RTAS 2001) against the demand of jobs that come as densely as they may. For a job J, take the last slot S before its end that was not
+//! used to its end. Whatever is served after S arrived after the start of S, or S had been used; and from S to J's end, the task's slots
+//! are used to their ends. So if J is job k after S, it ends when those slots have given what k jobs need, and it arrived k - 1 periods
+//! after the start of S or later. The bound is the greatest difference over all slots S and all k, until k jobs end before the next one can
+//! have arrived: that one finds another S. Before the first slot of all there is none; the last slot of a repetition before would have been
+//! one, and earlier.
 //!
-//! Each slot after S loses what a turn at its begin loses, and again what a turn within it loses when the next job follows the end of one. A job that
-//! begins its turn later, or is longer, never ends earlier; so jobs as long as they may be, one after the other, bound all others.
+//! Each slot after S loses what a turn at its start loses, and again what a turn within it loses when the next job follows the end of one.
+//! A job that begins its turn later, or is longer, never ends earlier; so jobs of maximum length, in sequence, bound all others.
 
 use super::table::{Table, Turns};
 use super::task::{Task, Time, common_divisor};
@@ -32,7 +33,7 @@ pub struct Paid {
     pub life: Time,
 }
 
-/// Whole repetitions in which a backlog may settle before it counts as one that grows for ever.
+/// Whole repetitions in which a backlog may settle before it counts as one that grows forever.
 const ROUNDS: Time = 32;
 
 /// The longest time from arrival to completion of each task's jobs; `None` if its slots are too few, or if too much would have to be
@@ -73,7 +74,7 @@ pub fn response_times(
 
 /// The slots of one task.
 struct Own {
-    /// Start, what a turn loses that begins with it, and end.
+    /// Start, what a turn that begins with it loses, and end.
     slots: Vec<(Time, Time, Time)>,
     later: Time,
     length: Time,
@@ -186,7 +187,7 @@ mod tests {
         let any = response_times(&table, &tasks, &[], &Turns::default());
         let observed = [0, 1].map(|task| worst_by_force(&table, task, &tasks[task], 3));
         for (bound, seen) in any.iter().zip(observed) {
-            // It arrives after the begin of a slot, by as little as one likes; here by 1.
+            // It arrives arbitrarily shortly after the start of a slot; here by 1.
             assert_eq!(*bound, Some(seen + 1), "{any:?} {observed:?}");
         }
         assert!(any[1] > Some(6));

@@ -28,7 +28,7 @@ pub struct Slot {
     pub task: usize,
 }
 
-/// A table that repeats for ever.
+/// A table that repeats forever.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
     /// Length; a multiple of all periods.
@@ -37,16 +37,16 @@ pub struct Table {
     pub slots: Vec<Slot>,
 }
 
-/// What the kernel's decisions take from a table's slots. A job has a turn in each slot that serves it.
+/// The time that the kernel's decisions take from a table's slots. A job has a turn in each slot that serves it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Turns {
-    /// For each slot, what a turn loses that begins with it; nothing where there is no entry.
+    /// For each slot, what a turn that begins with it loses; nothing where there is no entry.
     pub first: Vec<Time>,
-    /// What a turn loses that begins later in its slot; not less than any of `first`.
+    /// What a turn that begins later in its slot loses; not less than any of `first`.
     pub later: Time,
 }
 
-/// What is wrong with a table, or why there is none.
+/// A mistake in a table, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TableError {
     /// A task is wrong.
@@ -78,9 +78,9 @@ pub enum TableError {
         task: usize,
         /// Number of the job.
         job: u64,
-        /// What it gets in time.
+        /// The time that it gets by then.
         got: Time,
-        /// What it needs.
+        /// The time that it needs.
         cost: Time,
         /// Its absolute deadline.
         deadline: Time,
@@ -310,7 +310,7 @@ pub fn response_times_at(
 
 /// The slots of one task, by start.
 struct Served {
-    /// Start, what a turn loses that begins with it, and end.
+    /// Start, what a turn that begins with it loses, and end.
     slots: Vec<(Time, Time, Time)>,
     later: Time,
     length: Time,
@@ -330,7 +330,8 @@ impl Served {
         }
     }
 
-    /// What a job has that comes at `from` (before the end of the table) until `until` (within the next repetition), as starts and lengths.
+    /// The time that a job arriving at `from` (before the end of the table) has until `until` (within the next repetition), as starts and
+    /// lengths.
     fn pieces(&self, from: Time, until: Time) -> impl Iterator<Item = (Time, Time)> + '_ {
         let first = self.slots.partition_point(|slot| slot.2 <= from);
         let here = self.slots[first..].iter().map(|slot| (0, slot));

@@ -7,7 +7,7 @@
 //! Where higher levels take part of the processors: [`with_supply`], with a proof in its comment. It follows the form of H. Leontyev, J.
 //! Anderson, *A hierarchical multiprocessor bandwidth reservation scheme with timing guarantees*, Real-Time Systems 43(1), 2009.
 //!
-//! Assumptions: sporadic tasks with implicit deadlines, no jitter, no blocking; a task's jobs run one after the other.
+//! Assumptions: sporadic tasks with implicit deadlines, no jitter, no blocking; a task's jobs run in sequence.
 
 use super::task::{self, Task, TaskError, Time, validate};
 use super::utilisation::{compare_with, enclosure, is_at_most, utilisation};
@@ -53,7 +53,7 @@ pub fn bounds(tasks: &[Task], processors: u64) -> Result<Option<Vec<Time>>, Task
         .collect())
 }
 
-/// What a processor leaves to the tasks: at least `rate * t - shortage` in any window of length `t`.
+/// The time that a processor leaves to the tasks: at least `rate * t - shortage` in any window of length `t`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Supply {
     /// Share over long windows: 0 to 1.
@@ -93,14 +93,14 @@ pub fn with_supply(tasks: &[Task], supplies: &[Supply]) -> Result<Option<Vec<Tim
     with_handlers(tasks, supplies, &[])
 }
 
-/// The same where some of what takes from the processors are handlers, which hold a job up without letting it go: nobody takes it
-/// to another processor until the handler ends. `handlers` are those of all processors together, and meet implicit deadlines;
-/// `supplies` are without them already.
+/// The same where handlers take some of the processors' time. A handler holds a job up without letting it go: the job does not move to
+/// another processor until the handler ends. `handlers` are those of all processors together, and meet implicit deadlines; `supplies` are
+/// without them already.
 ///
 /// With handlers of utilisation `h` in all, that exceed `h t` by at most `B` in any window of length t, the proof above changes in one
 /// step. Step 2 stays: where an available processor does none of the work under analysis, the others have a job each at most, running or
-/// held up. In step 3 nothing is wasted but while task k runs or is held up: `c <= x U_k + C_k + h t + B`, so that `R` becomes
-/// `R - (m - 1) h`, and `(m - 1) B` joins the numerator.
+/// held up. In step 3 nothing is wasted except while task k runs or is held up: `c <= x U_k + C_k + h t + B`, so that `R` becomes `R - (m -
+/// 1) h`, and `(m - 1) B` joins the numerator.
 ///
 /// # Errors
 /// As [`with_supply`].

@@ -59,7 +59,7 @@ impl Task {
     }
 }
 
-/// What is wrong with a task system.
+/// A mistake in a task system.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TaskError {
     /// A parameter is 0.
@@ -139,7 +139,7 @@ pub fn validate_constrained(tasks: &[Task]) -> Result<(), TaskError> {
     }
 }
 
-/// What a test may not cover: how to see it, and its name.
+/// A property that a test may not cover: how to see it, and its name.
 pub type Uncovered = (fn(&Task) -> bool, &'static str);
 /// Release jitter.
 pub const JITTER: Uncovered = (|task| task.jitter > 0, "jitter");

@@ -141,7 +141,7 @@ fn response(tasks: &[Task], thresholds: &[usize], index: usize, from: From) -> O
 /// The least value at or above `start` that `demand` does not exceed, `demand` not decreasing.
 fn fixpoint(start: Time, demand: impl Fn(Time) -> Option<Time>) -> Option<Time> {
     let mut value = start;
-    // Every step adds a job at least; a busy period of more jobs is not worth following.
+    // Every step adds at least one job; a busy period of more jobs is not worth following.
     for _ in 0..10 * JOBS_MAX {
         let needed = demand(value)?;
         if needed <= value {

@@ -8,7 +8,7 @@ use bulkhead_report::format::grouped;
 use bulkhead_runner::bare as boot;
 use bulkhead_runner::oneshot::tick;
 
-/// Most bytes of an ELF file that is examined: images of the one-shot RTOS have 32 KiB and their names and lines.
+/// Maximum bytes of an ELF file that is examined: images of the one-shot RTOS have 32 KiB and their names and lines.
 const MOST: u64 = 64 << 20;
 
 /// Boots a program and reports the outcome.
@@ -30,7 +30,7 @@ pub fn boot(options: &Boot) -> Outcome {
         return Ok(booted.code);
     }
     let mut text = String::new();
-    // Nobody but the host can know it.
+    // Only the host can know it.
     let platform = load_platform(&options.platform, &LoadOptions::default())?;
     // A larger file is no such image.
     if let Ok(image) = input::read(&options.elf, MOST)

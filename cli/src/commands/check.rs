@@ -40,8 +40,7 @@ pub fn check(options: &Check) -> Outcome {
     }
 }
 
-/// What looks like a mistake but may not be one: names that mention an automotive level while the letter suggests another one.
-/// Those levels count the other way round.
+/// Possible mistakes: names that mention an automotive level while the letter suggests another one. Those levels count the other way round.
 fn notes(system: &System) -> Vec<String> {
     let all = system.domains.iter().filter_map(|domain| {
         let level = asil(&domain.local)?;
@@ -283,7 +282,7 @@ fn check_system(options: &Check) -> Outcome {
     Ok(verdict.code(false))
 }
 
-/// What one request of each application takes at most; nothing if no request has a bound. `cycle`: ticks of a cycle.
+/// Maximum time of one request of each application; nothing if no request has a bound. `cycle`: ticks of a cycle.
 fn requests_of(variants: &[(String, System)], cycle: u64) -> Section {
     let mut grid = Grid::new(&[
         "variant",

@@ -62,7 +62,7 @@ fn write_page(
     place::write(file, page(&book)?)
 }
 
-/// What is said of it.
+/// The text about a written page.
 fn page_written(file: Option<&Path>) -> String {
     file.map_or(String::new(), |file| {
         format!("\npage: {}\n", file.display())

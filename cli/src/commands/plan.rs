@@ -126,7 +126,7 @@ where
     Ok(code)
 }
 
-/// What happened to the file.
+/// A sentence on what happened to the file.
 fn written(file: &Path, good: bool) -> String {
     let name = file.display();
     if good {

@@ -36,7 +36,7 @@ fn bar(what: &str) -> ProgressBar {
 fn show(bar: &ProgressBar) -> impl Fn(usize, usize) + Sync {
     move |done, of| {
         if bar.length() != Some(of as u64) {
-            // What an earlier run counted took no time in this one.
+            // Counts of an earlier run took no time in this one.
             bar.set_length(of as u64);
             bar.set_position(done as u64);
             bar.reset_eta();
@@ -97,7 +97,7 @@ fn command(
     text
 }
 
-/// What to run: a new study, or the study of a folder where the command line does not override it.
+/// The study to run: a new one, or the study of a folder where the command line does not override it.
 fn request(options: &StudyMc2) -> Result<Request, Error> {
     let pattern = options.scenarios.as_deref().unwrap_or("*");
     let (schemes, parameters) = (schemes(&options.schemes)?, parameters(options)?);
@@ -268,7 +268,7 @@ struct Answer<'a> {
     /// Name of the file for machines.
     name: &'a str,
     page: String,
-    /// What the page shows, in brackets.
+    /// The content of the page, in brackets.
     shows: &'a str,
     table: String,
 }

@@ -27,15 +27,15 @@ use bulkhead_runner::programs::Library;
 use bulkhead_runner::progress::Progress;
 use bulkhead_runner::run;
 
-/// What the rivals do.
+/// An attack by rivals.
 #[derive(Clone, Debug)]
 struct Attack {
     name: String,
-    /// For each of them; nothing if they are the system's own programs.
+    /// The bursts of each of them; nothing if they are the system's own programs.
     bursts: Option<Vec<Burst>>,
 }
 
-/// An attack and what came of it.
+/// An attack and its outcome.
 struct Tried {
     attack: Attack,
     result: AttackResult,
@@ -318,7 +318,7 @@ impl Checking<'_> {
         }
     }
 
-    /// What an attack did beyond delays.
+    /// The harm of an attack beyond delays.
     fn harm(&self, quiet: &Ran, ran: &Ran) -> Vec<String> {
         let mut harm = Vec::new();
         let known = &quiet.variant.incidents;

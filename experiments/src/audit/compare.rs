@@ -300,7 +300,7 @@ impl Facts {
         })
     }
 
-    /// What did not arrive in time, or at all, but does alone: by subject, how much of it is missing, and the text. Unbounded delay
+    /// Things that did not arrive in time, or at all, but do alone: by subject, how much of it is missing, and the text. Unbounded delay
     /// shows in this way.
     pub fn shortfalls(&self, alone: &Self) -> Vec<(String, u64, String)> {
         let mut all = Vec::new();
@@ -353,12 +353,12 @@ impl Facts {
         all
     }
 
-    /// What the attack did beyond delays.
+    /// The harm of the attack beyond delays.
     pub fn harm(&self, alone: &Self) -> Vec<String> {
         let mut known = alone.stopped.clone();
         let mut harm = Vec::new();
         for what in &self.stopped {
-            // As often as alone is not harm.
+            // An end that is as frequent as alone is not harm.
             match known.iter().position(|one| way(one) == way(what)) {
                 Some(at) => {
                     known.remove(at);
@@ -572,7 +572,7 @@ pub fn needs(stand: &Stand) -> Vec<(&str, &str)> {
     all
 }
 
-/// What limits the protection, beyond requests: shared tiles and channels from outside.
+/// Limits of the protection, beyond requests: shared tiles and channels from outside.
 pub fn openings(stand: &Stand) -> Vec<String> {
     let system = stand.system();
     let mut all = Vec::new();
@@ -773,9 +773,9 @@ mod tests {
             ..Facts::default()
         };
         let alone = facts(10, 0, 5);
-        // What the description allows, and a job that arrives just after the end.
+        // Misses that the description allows, and a job that arrives just after the end.
         assert!(facts(9, 1, 1).shortfalls(&alone).is_empty());
-        // What is late without a cause from outside is reported, but is not a shortfall of the protection.
+        // Lateness without a cause from outside is reported, but is not a shortfall of the protection.
         assert_eq!(alone.late().count(), 0);
         let late: Vec<String> = facts(10, 2, 5).late().collect();
         assert_eq!(late, ["task ctl: 2 of 10 jobs late"]);

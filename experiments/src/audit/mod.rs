@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 /// Attacks that are drawn before their results are examined. Fixed, so that the search does not depend on how many run at a time.
 const GENERATION: u32 = 4;
 
-/// What to check.
+/// The check to make.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// A description, or a name in the catalog.
@@ -104,7 +104,7 @@ pub fn time(text: &str) -> Result<Time, Error> {
 /// A finished check.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// What is written to `audit.json`.
+    /// The content of `audit.json`.
     pub result: AuditResult,
 }
 
@@ -329,13 +329,13 @@ struct Checking<'a> {
     stand: Stand,
     programs: &'a [Program],
     options: &'a Options,
-    /// What flows of its chip did in runs of their own.
+    /// Measurements of the flows of its chip in runs of their own.
     alone: &'a Added,
     window: u64,
     progress: &'a dyn Progress,
 }
 
-/// What happens without an attack, and when the attack begins, in microseconds.
+/// The facts without an attack, and when the attack begins, in microseconds.
 #[derive(Clone, Copy)]
 struct Quiet<'a> {
     start: u32,
@@ -350,7 +350,7 @@ struct Tried {
     result: AttackResult,
     /// When it began, in microseconds.
     start: u32,
-    /// What happens without it, if its programs are not the adversary.
+    /// The facts without it, if its programs are not the adversary.
     quiet: Option<Facts>,
 }
 

@@ -327,7 +327,7 @@ impl Checking<'_> {
         }
     }
 
-    /// What an attack did beyond delays.
+    /// The harm of an attack beyond delays.
     fn harm(&self, attack: &Attack, alone: &Facts, facts: &Facts) -> Vec<String> {
         let mut harm = Vec::new();
         harm.extend(facts.seen.ended.clone());
@@ -411,7 +411,7 @@ impl Checking<'_> {
         let (mut requests, mut flows) = (requests(alone, &tried), flows(alone, &tried));
         let void = self.unbounded();
         if let Some(why) = void.first() {
-            // What holds only while all behave is no bound here.
+            // A bound that holds only while all behave is no bound here.
             for one in &mut requests {
                 (one.bound, one.unbounded) = (None, Some(why.clone()));
             }

@@ -1,6 +1,6 @@
 //! Attacks that the user selects by name.
 //!
-//! Why it exists: a whole audit tries dozens of attacks, and whoever works on one finding repeats the attack that found it. What it
+//! Why it exists: a whole audit tries dozens of attacks, and a developer who works on one finding repeats the attack that found it. What it
 //! deliberately does not know: paradigms, and what an attack does. A domain that was attacked by a selection is never called held.
 
 use super::Options;

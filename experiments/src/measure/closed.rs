@@ -14,7 +14,7 @@ pub struct Costs<'a> {
 }
 
 impl<'a> Costs<'a> {
-    /// Of a tile.
+    /// The costs of a tile.
     pub fn new(platform: &'a Platform, tile: &'a Tile) -> Self {
         Self { platform, tile }
     }
@@ -48,12 +48,12 @@ impl<'a> Costs<'a> {
         self.tile.l2.as_ref().or(self.tile.l1d.as_ref())
     }
 
-    /// A load that the first memory serves whose row is open, or another one is.
+    /// A load that the first memory serves, with its row open or with another one open.
     pub fn memory(&self, is_open: bool) -> Option<f64> {
         self.memory_of(self.platform.memories.first()?, is_open)
     }
 
-    /// The same of any memory.
+    /// The same for any memory.
     pub fn memory_of(&self, memory: &Memory, is_open: bool) -> Option<f64> {
         let (dram, line) = (&memory.dram, self.last()?.line);
         let row = if is_open {
@@ -76,7 +76,7 @@ impl<'a> Costs<'a> {
         Some(above + self.packet(0, routers) + others + chips + self.packet(line, routers))
     }
 
-    /// What it takes to ask the other clusters that are coherent with this one, before memory answers: the way there, the look-up and the way
+    /// The cost of asking the other clusters that are coherent with this one, before memory answers: the way there, the look-up and the way
     /// back, without the line. They are asked at once.
     fn question(&self, routers: u32) -> f64 {
         let coherent = |tile: &&Tile| tile.cluster.as_ref().is_some_and(|one| one.coherent);
@@ -108,7 +108,7 @@ impl<'a> Costs<'a> {
         first.map_or(cost, |memory| cost / there(memory))
     }
 
-    /// The same of any memory.
+    /// The same for any memory.
     pub fn refreshed_of(&self, memory: &Memory, cost: f64) -> f64 {
         cost / there(memory)
     }

@@ -41,10 +41,10 @@ const LOADS: u64 = 4096;
 const ROOM: u64 = 64 << 10;
 /// Maximum simulated time per point.
 const LONGEST: &str = "20s";
-/// Most chains of a chase.
+/// Maximum chains of a chase.
 const CHAINS: u64 = 8;
 
-/// What to measure.
+/// The measurement to make.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Name or file of the platform.
@@ -167,7 +167,7 @@ pub fn measure(options: &Options, progress: &dyn Progress) -> Result<Measurement
     })
 }
 
-/// What all runs have in common.
+/// The common part of all runs.
 struct Stand<'a> {
     platform: &'a Platform,
     options: &'a Options,

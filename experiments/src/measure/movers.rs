@@ -20,9 +20,9 @@ const SIZES: [u64; 8] = [
     32 << 10,
     1 << 20,
 ];
-/// Bytes that are moved at least: refreshes of the source come in the middle of some transfers, and not of all.
+/// Minimum bytes moved: refreshes of the source come in the middle of some transfers, and not of all.
 const MOVED: u64 = 1 << 20;
-/// Bytes at the begin of the destination that stay as they are.
+/// Bytes at the start of the destination that stay as they are.
 const BEFORE: u64 = 4096;
 
 impl Chip<'_> {

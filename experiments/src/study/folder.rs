@@ -17,7 +17,7 @@ use std::fmt::Write;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// What makes two runs the same study.
+/// The identity of a study: two runs with the same one are the same study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
@@ -254,7 +254,7 @@ pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        // What a process of this number left there, or a link that others put there.
+        // A file that a process of this number left there, or a link that others put there.
         if std::fs::symlink_metadata(&beside).is_ok() {
             std::fs::remove_file(&beside)?;
         }

@@ -30,7 +30,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What to study.
+/// The study to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Scenarios, in any order.
@@ -52,7 +52,7 @@ pub struct Request {
 /// Result of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StudyResult {
-    /// What identifies the study.
+    /// The identity of the study.
     pub identity: Identity,
     /// Scenarios.
     pub scenarios: usize,

@@ -31,7 +31,7 @@ pub struct PlacementGain {
     pub copies: u64,
     /// Scenarios.
     pub scenarios: usize,
-    /// What was counted.
+    /// The counts.
     pub gain: Gain,
     /// Area divided by that of `x|C+A/B-ALL`, in percent: with the best of the four patterns for each system.
     pub pattern: f64,

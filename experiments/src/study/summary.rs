@@ -10,7 +10,7 @@ use bulkhead_analysis::mc2::task_system::{Scenario, matching};
 use bulkhead_runner::error::Error;
 use serde::{Deserialize, Serialize};
 
-/// What the paper's text states about the study.
+/// The figures that the paper's text states about the study.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Figures {
     /// The paper.
@@ -30,9 +30,9 @@ pub struct Figures {
 /// One point of a curve.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct PointFigure {
-    /// Whose.
+    /// The scheme.
     pub scheme: Scheme,
-    /// In which scenario.
+    /// The scenario.
     pub scenario: String,
     /// System utilisation in processors.
     pub utilisation: f64,
@@ -70,7 +70,7 @@ impl Figures {
 /// Everything that was counted in one scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioCounts {
-    /// Which.
+    /// The scenario.
     pub scenario: Scenario,
     /// One for each point on the horizontal axis.
     pub points: Vec<Counts>,
@@ -212,7 +212,7 @@ pub fn comparisons(
 /// Sums of areas that must be above zero.
 type Sums = &'static [&'static [(f64, Scheme)]];
 
-/// What each of the paper's observations on the study claims about every scenario's areas.
+/// The claims of each of the paper's observations on the study about every scenario's areas.
 const CLAIMS: &[(&str, &str, Sums)] = &[
     (
         "7",
@@ -272,7 +272,7 @@ const CLAIMS: &[(&str, &str, Sums)] = &[
 pub struct Observation {
     /// Its number.
     pub number: String,
-    /// What was judged.
+    /// The claim that was judged.
     pub claim: String,
     /// Whether it holds for the sums over all scenarios of the study.
     pub of_sums: bool,

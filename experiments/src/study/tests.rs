@@ -251,7 +251,7 @@ fn reduced_study_keeps_the_ratios() {
         );
         assert!(one.ours >= low && one.ours <= high, "{name}: {}", one.ours);
     }
-    // What the model has in common with the paper's observations 7 to 9 and 11, for the sums.
+    // The common ground of the model and the paper's observations 7 to 9 and 11, for the sums.
     let observations = summary::observations(study.parameters(), &counts, &Scheme::ALL);
     let of_sums = |number: &str| observations.iter().any(|o| o.number == number && o.of_sums);
     assert!(["7", "8", "9", "11"].into_iter().all(of_sums));

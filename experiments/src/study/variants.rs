@@ -31,12 +31,12 @@ pub struct Estimate {
     pub confidence: f64,
 }
 
-/// What one variant finds.
+/// The results of one variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VariantRow {
     /// Its name; "frozen" for the study's own model.
     pub name: String,
-    /// What differs.
+    /// The difference.
     pub what: String,
     /// Arguments for and against it.
     pub grounds: String,

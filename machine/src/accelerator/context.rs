@@ -98,7 +98,7 @@ pub struct Gates {
     pub files: Option<(u16, u16)>,
     pub input: Input,
     pub output: Output,
-    /// Where the pieces of the input pipe can lie, and those of the output pipe.
+    /// Memory for the pieces of the input pipe, and for those of the output pipe.
     pub regions: (Option<Region>, Option<Store>),
     pub next: Option<u16>,
     /// Bytes of a row, for work without a request.
@@ -147,13 +147,13 @@ pub struct Context {
     pub under_way: u32,
     /// The piece of the output pipe's region that is filled next.
     pub store: u64,
-    /// No credits are left: only an answer helps.
+    /// No credits are left; only an answer brings one back.
     pub blocked: bool,
-    /// Something that it may be waiting for will no longer come.
+    /// Something that it may be waiting for will never come.
     pub woken: bool,
-    /// That may be the data of its pipe.
+    /// The data of its input pipe may never come.
     pub forsaken: bool,
-    /// It is: the pipe has no writer any more.
+    /// The data will not come: the input pipe no longer has a writer.
     pub cut_off: bool,
     /// The client must end with this code.
     pub over: Option<u64>,

@@ -32,7 +32,7 @@ const FORWARD: u64 = 0;
 enum State {
     /// Not started by the kernel.
     Off,
-    /// None.
+    /// No command.
     Free,
     /// Looks for a request of the kernel.
     KernelFetch,
@@ -63,9 +63,9 @@ pub struct Accelerator {
     state: State,
     path: Option<Run>,
     pub(super) contexts: Vec<Context>,
-    /// Whose turn it is at the data transfer unit, and whose at the data path.
+    /// The client whose turn it is: at the data transfer unit, and at the data path.
     turns: (usize, usize),
-    /// Whose stream is in the data path.
+    /// The client whose stream is in the data path.
     loaded: Option<u16>,
     /// The kernel may have sent a request.
     kernel: bool,

@@ -20,7 +20,7 @@ use bulkhead_abi::syscall::{
 pub const PATIENCE: u64 = 10_000_000;
 /// Pause between two attempts.
 pub const PAUSE: u64 = 20_000;
-/// Where the session lies.
+/// Selector of the session.
 const SESSION: u16 = SEL_FREE;
 /// Labels of calls begin here; other messages have smaller ones.
 const LABELS: u64 = 1 << 32;
@@ -40,7 +40,7 @@ const HELD: usize = 2;
 pub struct Slot(End, usize);
 
 impl Slot {
-    /// Where the piece lies.
+    /// Selector of the piece.
     const fn selector(self) -> u16 {
         SESSION + 1 + (self.0 as usize * HELD + self.1) as u16
     }
@@ -201,7 +201,7 @@ impl Context {
         }
     }
 
-    /// What remains to be given back for the file of an end.
+    /// The next call to give back what the file of an end still holds.
     pub fn leave(&self, end: End, file: &OpenFile) -> Option<Call> {
         match (file.grants.iter().position(Option::is_some), file.handle) {
             (Some(place), _) => Some(Call::Revoke(Slot(end, place))),
@@ -393,7 +393,7 @@ impl Context {
         current.is_some_and(|(current, grant)| current != place && grant.endpoint.is_some())
     }
 
-    /// A call was not done.
+    /// A call was refused.
     fn refused(&mut self, call: Call, status: u64) {
         match call {
             // It is already gone, which is just as good.
@@ -424,7 +424,7 @@ impl Context {
         self.fail(status);
     }
 
-    /// The service will not answer any more: everything that it gave is void.
+    /// The service will no longer answer: everything that it gave is void.
     pub fn service_gone(&mut self) {
         self.calls = Calls {
             made: self.calls.made,

@@ -101,7 +101,7 @@ pub enum Step {
     Put(u16, u64),
     /// Put results into the region of a pipe: endpoint, offset, bytes.
     Store(u16, u64, u64),
-    /// Tell the reader of a pipe where they are: endpoint, offset, bytes.
+    /// Tell the reader of a pipe where the results are: endpoint, offset, bytes.
     Place(u16, u64, u64),
     /// End a pipe.
     End(u16),
@@ -113,7 +113,7 @@ pub enum Step {
     Probe(u16),
     /// Answer a client.
     Answer(Inbox, u32, Answer),
-    /// Tell the kernel that this is the end.
+    /// Tell the kernel that the client has ended, with this code.
     Exit(u64),
 }
 
@@ -338,7 +338,7 @@ impl Context {
         }
     }
 
-    /// What to do next.
+    /// The next step.
     pub fn next(&mut self, now: Tick) -> Option<Step> {
         let gates = self.gates?;
         if let Some(code) = self.over {
@@ -368,7 +368,7 @@ impl Context {
             .or_else(|| self.finish(&gates, now))
     }
 
-    /// Whom it waits for.
+    /// The endpoint whose receiver it waits for.
     fn depends(&self, gates: &Gates) -> Option<u16> {
         let service = gates.files.map(|files| files.0);
         let awaited = self.awaited().filter(|c| c.channel() == Channel::Service);

@@ -8,7 +8,7 @@ use super::{Accelerator, Later, Ports};
 use bulkhead_abi::accelerator::Request;
 use bulkhead_abi::tilemux::{Request as R, TileMuxError};
 
-/// Clients at most.
+/// Maximum number of clients.
 const CONTEXTS: usize = 4;
 
 impl Accelerator {

@@ -20,7 +20,7 @@ pub(super) type Message = Option<(Header, Vec<u64>)>;
 /// The offset of a message in its buffer, and the message.
 pub(super) type Came = (u64, Message);
 
-/// What a step has fetched, if it was a fetch and found something.
+/// The message that a step has fetched, if the step was a fetch and found one.
 pub(super) fn came(
     ports: &mut dyn Ports,
     step: Step,

@@ -32,7 +32,7 @@ use crate::types::Tick;
 /// A streaming unit. Latencies in cycles of its clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceleratorConfig {
-    /// What it computes.
+    /// The operation that it computes.
     pub operation: Operation,
     /// Ticks a cycle.
     pub cycle: Tick,
@@ -48,7 +48,7 @@ pub struct AcceleratorConfig {
     pub row: u32,
 }
 
-/// What the state machine needs from its tile.
+/// The interface of the state machine to its tile.
 pub trait Ports {
     /// The current moment.
     fn now(&self) -> Tick;
@@ -66,7 +66,7 @@ pub trait Ports {
     /// # Errors
     /// As for [`Ports::load`].
     fn store(&mut self, side: Side, physical: u64, data: &[u8]) -> Result<bool, Later>;
-    /// What a side asked for has been used: its next request is a new access.
+    /// The side has used what it asked for: its next request is a new access.
     fn used(&mut self, side: Side);
 }
 
@@ -83,7 +83,7 @@ pub enum Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Later;
 
-/// What the state machine waits for.
+/// The event for which the state machine waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
     /// Any event of its unit, while idle.

@@ -10,7 +10,7 @@ use crate::config::CacheConfig;
 use crate::types::{Owner, Tick};
 use std::collections::VecDeque;
 
-/// Most lines whose first use is awaited.
+/// Maximum number of lines whose first use is awaited.
 const UNUSED_MAX: usize = 64;
 
 /// The prefetcher of a cache, and what it has done.
@@ -23,13 +23,13 @@ pub(super) struct Ahead {
     cycle: Tick,
     /// Lines fetched ahead.
     fetched: u64,
-    /// Lines among them that a request has used, and those of these that had not arrived then. Only the second level counts them.
+    /// Fetched lines that a request has used, and those that had not arrived by then. Only the second level counts these two.
     used: u64,
     late: u64,
 }
 
 impl Ahead {
-    /// That of a cache, if it has one.
+    /// The prefetcher of a cache, if the cache has one.
     pub(super) fn of(cache: &CacheConfig) -> Option<Box<Self>> {
         let config = cache.prefetcher.as_ref()?;
         Some(Box::new(Self {
@@ -47,17 +47,17 @@ impl Ahead {
         self.fetched
     }
 
-    /// Those among them that a request has used.
+    /// Fetched lines that a request has used.
     pub(super) fn used(&self) -> u64 {
         self.used
     }
 
-    /// Those of these that had not arrived when they were used for the first time.
+    /// Used lines that had not arrived at their first use.
     pub(super) fn late(&self) -> u64 {
         self.late
     }
 
-    /// Whether the line was fetched ahead and is used now for the first time.
+    /// Whether the line was fetched ahead and this is its first use.
     fn uses(&mut self, line: u64) -> bool {
         let found = self.unused.iter().position(|unused| *unused == line);
         found.is_some_and(|at| self.unused.remove(at).is_some())
@@ -106,13 +106,13 @@ impl Hierarchy {
         std::mem::take(&mut self.fetched_ahead)
     }
 
-    /// The same, and it stays so.
+    /// The same, without resetting it.
     #[inline]
     pub fn has_fetched_ahead(&self) -> bool {
         self.fetched_ahead
     }
 
-    /// A data access finds a line that was fetched ahead, for the first time.
+    /// A data access is the first use of a line that was fetched ahead.
     pub(super) fn first_use(&mut self, now: Tick, line: u64) -> Option<Outcome> {
         if !self.data.uses(line) || !self.data.cache.contains(line) {
             return None;
@@ -166,7 +166,7 @@ impl Hierarchy {
         }
     }
 
-    /// Whether no access would have to wait because a line is fetched ahead into the data cache.
+    /// Whether a line can be fetched ahead into the data cache without making any access wait.
     fn may_fetch_ahead(&mut self, now: Tick, line: u64) -> bool {
         let waiter = Waiter::Data {
             token: 0,
@@ -187,8 +187,8 @@ impl Hierarchy {
         free && !coming && self.may_push_out() && self.blocked.is_empty()
     }
 
-    /// A first level's request, which the second level looks up at `now`, trains its prefetcher: one for a line that is not `there`, and
-    /// the first use of one that was fetched ahead.
+    /// A first level's request, which the second level looks up at `now`, trains the second level's prefetcher if its line is not `there`,
+    /// or if it is the first use of a line that was fetched ahead.
     pub(super) fn train_second<L: Lower>(
         &mut self,
         now: Tick,
@@ -203,7 +203,7 @@ impl Hierarchy {
         let first_use = ahead.uses(line);
         let trains = first_use || !there;
         if first_use && there {
-            // What is not in its place yet is on its way.
+            // A line that is not in its place yet is on its way.
             let second = self.second.as_ref();
             ahead.used += 1;
             ahead.late += u64::from(second.is_some_and(|(cache, _)| !cache.contains(line)));
@@ -235,7 +235,7 @@ impl Hierarchy {
         self.second_ahead = Some(ahead);
     }
 
-    /// A line comes from memory into the second level only; requests for it until then join.
+    /// Reads a line from memory into the second level only. Requests for the line join until it arrives.
     fn read_ahead<L: Lower>(&mut self, at: Tick, line: u64, owner: Owner, lower: &mut L) {
         let waiter = Waiter::Fetch { token: 0 };
         let access = Blocked::new(at, line, owner, waiter, false);

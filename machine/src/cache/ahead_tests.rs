@@ -38,7 +38,8 @@ fn bench(first: Option<PrefetcherConfig>, second: Option<PrefetcherConfig>) -> B
     b
 }
 
-/// When the accesses to the lines of a page end, if each begins `period` ticks after the begin of the one before, and not before its end.
+/// When the accesses to the lines of a page end. Each begins `period` ticks after the start of the previous one, but not before that one
+/// ends.
 fn run(b: &mut Bench, period: Tick, lines: u64) -> Vec<Tick> {
     let (mut now, mut ends) = (0, Vec::new());
     for line in 0..lines {
@@ -87,7 +88,7 @@ fn a_slow_stream_hits_from_its_fourth_line_on() {
     assert_eq!(b.tile.events().data_prefetches, 2 + 9);
 }
 
-/// While it waits for a line, `distance` more are under way: so many and one come in the time of one way to memory.
+/// While it waits for a line, `distance` more are under way: `distance` + 1 lines arrive in the time of one trip to memory.
 #[test]
 fn a_fast_stream_is_as_fast_as_its_distance_lets_it_be() {
     for distance in 1..=4u32 {
@@ -120,7 +121,7 @@ fn the_second_level_fetches_ahead_for_itself() {
         (events.second_prefetches_used, events.second_prefetches_late)
     };
     assert_eq!(used(&b), (9, 0));
-    // A fast stream wants each line while it is on its way.
+    // A fast stream needs each line while the line is still on its way.
     let mut b = bench(None, stream(1));
     run(&mut b, 10, 60);
     assert_eq!(used(&b), (57, 57));
@@ -146,7 +147,7 @@ fn what_is_fetched_ahead_is_asked_for_one_cycle_after_the_other() {
 
 #[test]
 fn nothing_is_fetched_ahead_where_an_access_would_wait() {
-    // Two registers: the third miss has one, and one line is fetched ahead with the other. The second one is dropped, and named again.
+    // Two registers: the third miss has one, and one line is fetched ahead with the other. The second line is dropped, and named again.
     let l1 = CacheConfig {
         prefetcher: stream(2),
         ..cache(1 << 14, 4, 2, 2)
@@ -175,7 +176,7 @@ fn nothing_is_fetched_ahead_where_an_access_would_wait() {
 #[test]
 fn waits_for_what_is_fetched_ahead_are_booked_to_whom_it_serves() {
     let mut b = bench(stream(8), None);
-    // B's stream takes all registers but those that it does not need yet.
+    // B's stream takes all registers except those that it does not need yet.
     for line in 0..7 {
         b.data(10_000 * line, 64 * line, false, B);
         if line < 6 {

@@ -54,7 +54,7 @@ impl Cache {
         self.owners.len()
     }
 
-    /// Adds bytes behind those of the lines, which are in no line, and returns their first place in [`Cache::bytes`]. They begin as zeros.
+    /// Adds bytes that belong to no line, behind those of the lines. Returns their first place in [`Cache::bytes`]. They are 0 at first.
     pub fn add_beside(&mut self, bytes: usize) -> usize {
         let place = self.bytes.len();
         self.bytes.resize(place + bytes, 0);
@@ -74,7 +74,7 @@ impl Cache {
         Some(&mut self.bytes[slot])
     }
 
-    /// Takes the bytes of a line from the level above, where `owner` had it and it was written. Returns the line that had to go.
+    /// Takes the bytes of a line from the level above, where `owner` had it and it was dirty. Returns the line that this evicts, if any.
     pub fn take_written(&mut self, line: u64, owner: Owner, bytes: &[u8]) -> Option<Evicted> {
         match self.write_line(line, bytes) {
             true => None,
@@ -82,7 +82,7 @@ impl Cache {
         }
     }
 
-    /// Takes the bytes of a line from the level above, where it was written. Returns false if the line is not here.
+    /// Takes the bytes of a line from the level above, where it was dirty. Returns false if the line is not here.
     fn write_line(&mut self, address: u64, bytes: &[u8]) -> bool {
         let Some((set, way)) = self.way_of(address) else {
             return false;
@@ -165,8 +165,8 @@ impl Cache {
         slot.is_some_and(|slot| self.reserved.contains(&slot))
     }
 
-    /// Ends a hart's reservation. Returns whether it was for the line that contains `address`, and that line has neither left the cache
-    /// since nor been written by another hart.
+    /// Ends a hart's reservation. Returns whether the reservation was for the line that contains `address` and that line has neither left
+    /// the cache nor been written by another hart since.
     pub fn take_reservation(&mut self, address: u64, hart: usize) -> bool {
         let slot = std::mem::replace(&mut self.reserved[hart], NO_SLOT);
         slot != NO_SLOT && self.is_at(address, slot << self.line_shift)

@@ -27,7 +27,7 @@ use crate::types::{Line, Owner, Tick};
 use bulkhead_abi::dtu::WRITE_BACKS;
 use std::collections::VecDeque;
 
-/// What lies below the caches of a tile.
+/// The level below the caches of a tile.
 pub trait Lower {
     /// Starts to read the line at `address`, not before `at`; [`Hierarchy::complete`] gets the line with the `tag`. The account is
     /// up to date until `at`. If the tile may not read there, no bytes come.
@@ -55,17 +55,17 @@ pub struct Carried {
     token: u32,
     /// First address.
     pub address: u64,
-    /// How many of the bytes are the access's.
+    /// How many of the bytes belong to the access.
     length: usize,
-    /// Memory changes.
+    /// The access writes.
     pub write: bool,
-    /// The bytes are where they belong.
+    /// The bytes have moved.
     moved: bool,
     bytes: Line,
 }
 
 impl Carried {
-    /// Of a write what is written; of a read what was read, when it has moved.
+    /// The bytes to write; or the bytes read, once they have moved.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
@@ -149,7 +149,7 @@ struct Miss {
     line: u64,
     owner: Owner,
     culprit: Option<Owner>,
-    /// The tile may not read the line any more.
+    /// The tile may no longer read the line.
     stale: bool,
     waiters: Vec<Waiter>,
 }
@@ -159,7 +159,7 @@ struct Miss {
 struct Blocked {
     /// It has been looked up at its level, and does not continue before this moment.
     ready: Tick,
-    /// Up to when its wait is booked.
+    /// The moment up to which its wait is booked.
     booked: Tick,
     /// Ticks that are booked.
     waited: Tick,
@@ -185,13 +185,13 @@ impl Blocked {
     }
 }
 
-/// Most lines that an arriving line pushes out to memory.
+/// Maximum number of lines that an arriving line pushes out to memory.
 const PUSHED_OUT: usize = 2;
 
 /// A line read from below has arrived: whose miss it was, and which owner had evicted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived {
-    /// Whose miss it was.
+    /// The owner of the miss.
     pub owner: Owner,
     /// The owner that had evicted the line, if it was another one.
     pub culprit: Option<Owner>,
@@ -255,7 +255,7 @@ impl First {
         Some(arrives.map_or(Outcome::Hit, Outcome::Ready))
     }
 
-    /// When a line that is here already arrives, if it is still on its way. (One that was pushed out and came again is there twice.)
+    /// When a line that is already here arrives, if it is still on its way. (A line that was pushed out and came again is listed twice.)
     fn arrives(&self, now: Tick, line: u64) -> Option<Tick> {
         let coming = self.fills.iter().filter(|f| f.line == line && f.at > now);
         coming.map(|f| f.at).max()
@@ -298,7 +298,7 @@ pub struct Hierarchy {
     /// The DTU uses the first-level data cache.
     unit_first: bool,
     misses: Vec<Miss>,
-    /// Number of busy ones among them.
+    /// Number of busy miss registers.
     busy: usize,
     /// Lines on their way back to memory.
     buffer: WriteBackBuffer,
@@ -316,8 +316,8 @@ pub struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// Empty caches; all configurations valid and with the same size of a line. Without a second level, the DTU uses the first,
-    /// whatever `unit` says.
+    /// Empty caches. All configurations are valid and have the same line size. Without a second level, the DTU uses the first, whatever
+    /// `unit` says.
     pub fn new(
         l1i: &CacheConfig,
         l1d: &CacheConfig,
@@ -380,7 +380,7 @@ impl Hierarchy {
         self.line
     }
 
-    /// Hits of the hart are counted for this owner from now on.
+    /// From now on, counts the hart's hits for this owner.
     pub fn set_owner(&mut self, owner: Owner) {
         self.instructions.cache.set_owner(owner);
         self.data.cache.set_owner(owner);
@@ -405,7 +405,7 @@ impl Hierarchy {
         all
     }
 
-    /// What the caches have counted, for all owners together.
+    /// Event counts of the caches, for all owners together.
     pub fn events(&self) -> CacheEvents {
         let second = self.second.as_ref().map(|(cache, _)| cache.total());
         let second = second.unwrap_or_default();
@@ -429,7 +429,7 @@ impl Hierarchy {
         self.buffer.sent()
     }
 
-    /// No access gets a line that is on its way and that `refused` names. The lines in the caches stay.
+    /// No access gets a line that is on its way if `refused` names the line. Lines in the caches stay.
     pub fn refuse(&mut self, refused: impl Fn(u64) -> bool) {
         for miss in self.misses.iter_mut().filter(|miss| miss.busy) {
             miss.stale |= refused(miss.line);
@@ -530,7 +530,7 @@ impl Hierarchy {
         }
     }
 
-    /// An access that the first level has not answered, at `now`, and that continues at `ready`.
+    /// An access, made at `now`, that the first level has not answered. It continues at `ready`.
     fn miss<L: Lower>(
         &mut self,
         now: Tick,

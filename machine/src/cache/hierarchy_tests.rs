@@ -23,7 +23,7 @@ pub(super) fn cache(size: u64, ways: u32, latency: u64, mshrs: u32) -> CacheConf
     }
 }
 
-/// What lies below the caches; remembers all requests.
+/// The level below the caches; remembers all requests.
 #[derive(Default)]
 pub(super) struct Below {
     pub(super) reads: Vec<(Tick, u64, u32)>,
@@ -128,7 +128,7 @@ impl Bench {
         self.tile.written(now, tag, A, below, &mut Idle, done);
         self.take(before);
     }
-    /// The unit takes its bytes of what was done since.
+    /// The unit takes the bytes of its accesses that were done since.
     fn take(&mut self, before: usize) {
         for done in &self.done[before..] {
             if let Waiter::Unit { token, .. } = done.waiter {
@@ -253,7 +253,7 @@ fn full_registers_with_known_end_delay_the_access() {
     assert_eq!(b.data(5002, 0x1040, false, A), Outcome::Ready(5026));
     // Both registers are taken until 5024: the third starts then.
     assert_eq!(b.data(5004, 0x1080, false, B), Outcome::Ready(5048));
-    // The two are on their way until then, whoever waits for their registers.
+    // The two are on their way until then, no matter which access waits for their registers.
     assert_eq!(b.data(5010, 0x1000, false, A), Outcome::Ready(5024));
     assert_eq!(b.data(5012, 0x1040, false, A), Outcome::Ready(5026));
     assert_eq!(b.data(5024, 0x1000, false, A), Outcome::Hit);
@@ -261,7 +261,7 @@ fn full_registers_with_known_end_delay_the_access() {
     assert_eq!(waits(&b, B), [(A, 20)]);
 }
 
-/// For which owners' miss registers of the data cache an owner waited.
+/// The owners whose miss registers of the data cache an owner waited for, and for how long.
 fn waits(b: &Bench, victim: Owner) -> Vec<(Owner, Tick)> {
     let all = b.below.ledger.bookings();
     let own = all.iter().filter(|booking| booking.victim == victim);
@@ -279,17 +279,17 @@ fn each_stretch_of_a_wait_is_booked_to_whom_ended_it() {
     b.data(10, 0x2000, false, B);
     b.data(20, 0x3000, false, c);
     b.data(30, 0x4000, false, c);
-    // A's line comes: the first one of C goes on, and the second one comes to the front.
+    // A's line comes: the first access of C continues, and the second one comes to the front.
     b.complete(200);
     assert_eq!(waits(&b, c), [(A, 180 + 170)]);
-    // B's line comes: the second one goes on.
+    // B's line comes: the second one continues.
     b.complete(300);
     assert_eq!(waits(&b, c), [(A, 180 + 170), (B, 100)]);
     let waited: Vec<Tick> = b.below.accounts.iter().map(|one| one.waited).collect();
     assert_eq!(waited, [0, 0, 180, 270]);
 }
 
-/// A bench whose second level has these lines of different sets, and the first level has not.
+/// A bench whose second level has these lines of different sets, and whose first level has none of them.
 fn only_in_the_second(lines: &[u64]) -> Bench {
     let mut b = Bench::new();
     for &line in lines {
@@ -306,7 +306,7 @@ fn what_waited_for_a_register_forgets_no_line_on_its_way() {
     let mut b = only_in_the_second(&[0x0, 0x40]);
     b.data(10_000, 0x8_0100, false, A);
     b.data(10_000, 0x8_0140, false, A);
-    // Both registers wait for memory. One line for the first one, twice, and another line.
+    // Both registers wait for memory. Two accesses to one line, and one to another.
     for address in [0x0, 0x8, 0x40] {
         b.data(10_010, address, false, B);
     }
@@ -372,7 +372,7 @@ fn unit_goes_through_the_second_level() {
     assert_eq!(b.unit(200, (0x1000, 16), true, A, 2), Some(224));
     assert!(b.tile.take_first_level_changed());
     assert_eq!(b.data(300, 0x1000, false, A), Outcome::Ready(324));
-    // Parts of lines that are nowhere need a read.
+    // A write to part of a line that no cache has needs a read.
     assert_eq!(b.unit(400, (0x8000, 16), true, A, 3), None);
     assert_eq!(b.below.reads[0].0, 424);
 }
@@ -394,7 +394,7 @@ fn without_a_second_level_the_unit_uses_the_data_cache() {
     b.tile = Hierarchy::new(&l1, &l1, None, UnitPort::Second, 1);
     assert_eq!(b.unit(0, (0x1000, 64), true, A, 1), Some(4));
     assert_eq!(b.data(10, 0x1000, false, A), Outcome::Hit);
-    // A hit takes what the first level takes, 2 cycles of 2 ticks; a miss leaves when it has looked.
+    // A hit takes the first level's 2 cycles of 2 ticks; a miss leaves after that look-up.
     assert_eq!(b.unit(20, (0x2000, 8), false, A, 2), None);
     assert_eq!(b.below.reads[0].0, 24);
     b.complete(50);
@@ -411,8 +411,8 @@ fn without_a_second_level_the_unit_uses_the_data_cache() {
     );
 }
 
-/// Accesses that wait for a miss register continue when a second-level hit gives one back, even if no miss is under way any more.
-/// (Found by the conformance programs: such accesses were never woken.)
+/// Accesses that wait for a miss register continue when a second-level hit gives one back, even if no miss is under way. (Found by the
+/// conformance programs: such accesses were never woken.)
 #[test]
 fn waiting_behind_second_level_hits() {
     let mut b = Bench::new();
@@ -497,8 +497,8 @@ fn a_unit_at_the_first_level_takes_its_miss_registers() {
 }
 
 proptest::proptest! {
-    /// Misses of different lines in a data cache alone: each answer gives the first one that waits a register. The waits of all and for whom are those of a
-    /// queue, and those in the accounts.
+    /// Misses of different lines in a lone data cache: each answer gives a register to the first miss that waits. All waits and their
+    /// culprits are those of a queue, and match the accounts.
     #[test]
     fn waits_for_registers_are_those_of_a_queue(
         mshrs in 1u32..5,
@@ -522,7 +522,7 @@ proptest::proptest! {
                 }
             } else if let Some(holder) = under_way.pop_front() {
                 b.complete(now);
-                // All of them have come one place further.
+                // All of them have moved up one place.
                 for (victim, since) in &mut queue {
                     *expected.entry((*victim, holder)).or_default() += now - *since;
                     *since = now;
@@ -640,8 +640,8 @@ fn the_write_back_buffer_is_bounded() {
 }
 
 proptest::proptest! {
-    /// Whatever hart and unit do, through whichever level: there are never more lines on their way back than the buffer holds, and
-    /// every access is served in the end.
+    /// Whatever the hart and the unit do, through either level: no more lines are on their way back than the buffer holds, and every access
+    /// is served in the end.
     #[test]
     fn no_program_fills_more_than_the_buffer(
         first in proptest::prelude::any::<bool>(),

@@ -10,7 +10,7 @@ use super::super::HARTS;
 use super::{Blocked, Carried, Hierarchy, Lower, Outcome, Waiter};
 use crate::types::{LINE_MAX, Line, Owner, Tick};
 
-/// What a line that is about to be written whole has before.
+/// The old content of a line that is about to be written whole.
 static BLANK: Line = [0; LINE_MAX];
 
 impl Hierarchy {
@@ -30,7 +30,7 @@ impl Hierarchy {
         });
     }
 
-    /// Gives the bytes of an access that is done; none if the tile may not make it any more.
+    /// Gives the bytes of an access that is done; none if the tile may no longer make it.
     pub fn take_carried(&mut self, token: u32) -> Option<Carried> {
         let position = self.carried.iter().position(|c| c.token == token)?;
         let carried = self.carried.swap_remove(position);
@@ -42,7 +42,7 @@ impl Hierarchy {
         Some(carried)
     }
 
-    /// An access that waits is not to be done any more. Its line may still come.
+    /// Cancels a waiting access. Its line may still come.
     pub fn forget(&mut self, token: u32) {
         self.carried.retain(|carried| carried.token != token);
     }
@@ -87,7 +87,7 @@ impl Hierarchy {
             }
             _ => self.data.cache.hold(line, |held| {
                 held.bytes[part].copy_from_slice(carried.bytes());
-                // Somebody else has written the line.
+                // Another writer has written the line.
                 held.reserved = [false; HARTS];
             }),
         }
@@ -158,11 +158,11 @@ impl Hierarchy {
             ..
         } = access;
         let write = matches!(waiter, Waiter::Unit { write: true, .. });
-        // What comes from below must not be older than what is written here.
+        // Bytes from below must not be older than those that are written here.
         if self.join(line, waiter) {
             return None;
         }
-        // Of a line that is written, what the first level had written is merged; without it, memory still has the line.
+        // If the line is written, the bytes that the first level had written are merged; without such bytes, memory still has the line.
         let mut present = match write {
             true => self.take_from_harts(ready, line, owner, lower),
             false => self.data.cache.contains(line),
@@ -192,7 +192,7 @@ impl Hierarchy {
         self.request(ready, access, culprit, lower)
     }
 
-    /// Takes a line out of the hart's caches; what is newer there goes to the second level. Whether it was.
+    /// Takes a line out of the hart's caches; newer bytes there go to the second level. Returns whether there were any.
     fn take_from_harts<L: Lower>(
         &mut self,
         now: Tick,
@@ -229,7 +229,7 @@ impl Hierarchy {
         lower: &mut L,
     ) {
         if write {
-            // Somebody else may have waited for it, too.
+            // Another access may have waited for it, too.
             self.take_from_harts(now, line, owner, lower);
         }
         if !self.data.cache.contains(line) {

@@ -199,7 +199,7 @@ impl Hierarchy {
         }
     }
 
-    /// Nobody gets the line: what waits for it reads 0, and what it would have written is lost.
+    /// Nobody gets the line: accesses that wait for it read 0, and what they would have written is lost.
     pub(super) fn give_nothing(&mut self, line: u64, waiter: Waiter, harts: &mut impl Harts) {
         match waiter {
             Waiter::Fetch { .. } => {}
@@ -266,8 +266,8 @@ impl Hierarchy {
         self.data.cache.reserve(address, hart);
     }
 
-    /// Ends a hart's reservation. Returns whether it was for the line that contains `address`, and that line has neither left the data
-    /// cache since nor been written by another hart.
+    /// Ends a hart's reservation. Returns whether the reservation was for the line that contains `address` and that line has neither left
+    /// the cache nor been written by another hart since.
     pub fn take_reservation(&mut self, address: u64, hart: usize) -> bool {
         self.data.cache.take_reservation(address, hart)
     }

@@ -52,7 +52,7 @@ const UNITS: std::ops::Range<u64> = 0x1_0000 + 8 * 64..0x1_0000 + 12 * 64;
 /// A line of the unit.
 #[derive(Clone, Copy, Debug, Default)]
 struct Version {
-    /// The unit wants to write it, has written it, and somebody has seen it.
+    /// The unit wants to write this value. Below: it has written it, and a reader has seen it.
     wanted: u8,
     written: u8,
     seen: u8,
@@ -242,7 +242,7 @@ impl World {
         }
     }
 
-    /// The oldest access of the unit that waits is not to be done any more.
+    /// Cancels the oldest waiting access of the unit.
     fn forget(&mut self) {
         if !self.pending.is_empty() && !UNITS.contains(&self.pending[0].1) {
             let (token, ..) = self.pending.remove(0);
@@ -279,7 +279,7 @@ impl World {
         if UNITS.contains(&address)
             && let Some(versions) = &mut self.hart.versions
         {
-            // What was written before is there.
+            // Earlier writes are there.
             let version = versions.entry(address & !63).or_default();
             version.seen = version.seen.max(version.written);
         }
@@ -392,7 +392,7 @@ proptest! {
         let replacement = [Replacement::Lru, Replacement::TreePlru, Replacement::Random][kind];
         let mut world = World::fetching_ahead(second, replacement, UnitPort::Second, ahead);
         for (what, line, offset, value) in steps {
-            // Few lines are used often.
+            // A few lines are used often.
             let line = if value & 3 == 0 { line } else { line % 12 };
             let address = 0x1_0000 + line * 64 + offset;
             world.now += 1;
@@ -424,7 +424,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
-    /// The unit and the hart use other bytes of the same lines, and lines that only the unit writes, at once or in parts.
+    /// The unit and the hart use different bytes of the same lines, and lines that only the unit writes, whole or in parts.
     #[test]
     fn a_unit_and_a_hart_find_what_flat_memory_has(
         steps in prop::collection::vec((0u8..12, 0..LINES, 0u64..64, any::<u8>()), 1..3000),

@@ -159,7 +159,7 @@ impl Hierarchy {
             ..
         } = access;
         let Some(slot) = self.misses.iter().position(|m| !m.busy) else {
-            // A hart's access looks the line up again when it goes on.
+            // A hart's access looks the line up again when it continues.
             let again = match (waiter, &self.second) {
                 (Waiter::Unit { .. }, _) if !self.unit_first => 0,
                 (_, second) => second.as_ref().map_or(0, |(_, latency)| *latency),
@@ -187,7 +187,7 @@ impl Hierarchy {
         None
     }
 
-    /// The line of `tag` has arrived, with its bytes (none if the tile may not read it any more: then loads that wait for it read 0, and
+    /// The line of `tag` has arrived, with its bytes (none if the tile may no longer read it: then loads that wait for it read 0, and
     /// stores are lost). Adds to `done` every waiter whose line is present now, and the time at which it is.
     pub fn complete<L: Lower>(
         &mut self,
@@ -254,8 +254,8 @@ impl Hierarchy {
         }
     }
 
-    /// When an access gets a register of its first-level cache, if no answer of memory is needed for that. Lines on their way from the
-    /// second level hold registers, too, and their arrival calls nothing; but its moment is known.
+    /// When an access gets a register of its first-level cache, if that needs no answer of memory. Lines on their way from the second level
+    /// hold registers, too. Their arrival calls nothing, but its moment is known.
     pub(super) fn first_register(&mut self, now: Tick, access: &Blocked) -> Option<Tick> {
         let under_way = self.under_way(access.waiter);
         let (first, ..) = self.first(access.waiter);
@@ -323,7 +323,7 @@ impl Hierarchy {
                 continue;
             }
             let unit = matches!(waiter, Waiter::Unit { .. }) && !self.unit_first;
-            // Its line may have come, or be on its way from the second level, for somebody else.
+            // Its line may have come, or be on its way from the second level, for another access.
             let there = !unit && self.first(waiter).0.cache.contains(first.line);
             let full = || self.misses.iter().all(|m| m.busy) || !self.may_push_out();
             if !there && full() {

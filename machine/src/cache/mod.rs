@@ -15,7 +15,7 @@ pub(crate) use prefetcher::{Prefetcher, Request as PrefetcherRequest};
 use crate::config::{CacheConfig, Replacement};
 use crate::types::Owner;
 
-/// What a cache did for one owner.
+/// Counts of a cache for one owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatistics {
     /// Accesses that found their line. A first-level cache does not count the hart's repeated accesses to the line that it used
@@ -42,7 +42,7 @@ pub struct Evicted {
     pub owner: Owner,
 }
 
-/// Harts that share a cache, at most.
+/// Maximum number of harts that share a cache.
 pub const HARTS: usize = 2;
 
 /// No address: addresses of lines are multiples of their length.
@@ -61,7 +61,7 @@ pub struct Cache {
     sets: Vec<u32>,
     /// The way that was used last, for each set: nearly every hit is there.
     recent: Vec<u8>,
-    /// Which lines are dirty, by slot: the ways of a set one behind the other.
+    /// Which lines are dirty, by slot; the slots of a set's ways are adjacent.
     dirty: Vec<bool>,
     /// The bytes of the lines, in the order of sets and of ways in a set.
     bytes: Vec<u8>,
@@ -82,7 +82,7 @@ pub struct Cache {
     departed_next: Vec<u8>,
     current: usize,
     statistics: Vec<(Owner, CacheStatistics)>,
-    /// Lines that came.
+    /// Lines that came in.
     fills: u64,
 }
 
@@ -160,7 +160,7 @@ impl Cache {
         there.map(|(_, tag)| (u64::from(*tag) - 1) << self.line_shift)
     }
 
-    /// Whether two addresses have their lines in one set.
+    /// Whether the lines of two addresses share a set.
     pub fn share_set(&self, one: u64, other: u64) -> bool {
         self.set_of(one) == self.set_of(other)
     }
@@ -218,7 +218,7 @@ impl Cache {
         total
     }
 
-    /// Lines that came. (No part of the statistics: reports have misses.)
+    /// Lines that came in. (Not part of the statistics: reports have misses.)
     pub fn fills(&self) -> u64 {
         self.fills
     }
@@ -295,7 +295,7 @@ impl Cache {
         }
     }
 
-    /// The clock is at its end: numbers the ways of each set anew, in their order.
+    /// The clock is at its end: renumbers the ways of each set, in their order.
     #[cold]
     fn renumber(&mut self) {
         for set in self.sets.chunks_exact_mut(2 * self.ways) {
@@ -403,8 +403,8 @@ impl Cache {
         Some((set, way))
     }
 
-    /// The way that the next fill of a line would take among those that hold no line for which `busy`, and the line there, if there is
-    /// one. `None`: all are busy. A fill of that way must follow ([`Cache::fill_way`]), because random replacement has moved on.
+    /// The way that the next fill of a line would take, among those whose line is not `busy`; and the line in it, if any. `None`: all are
+    /// busy. A fill of that way must follow ([`Cache::fill_way`]), because random replacement has moved on.
     pub fn next_victim(
         &mut self,
         address: u64,
@@ -445,9 +445,9 @@ impl Cache {
         evicted
     }
 
-    /// Fills a line for `owner` and returns the line that it evicts ([`Cache::evicted`] has its bytes, if it is dirty). A line that
-    /// is already present only becomes dirty if `dirty` says so, because its bytes are newer than those from below. `bytes` are the
-    /// line's.
+    /// Fills a line for `owner` and returns the line that it evicts ([`Cache::evicted`] has its bytes, if it is dirty). A line that is
+    /// already present keeps its bytes, because they are newer than those from below; it only becomes dirty if `dirty` says so. `bytes` are
+    /// the line's.
     pub fn fill(
         &mut self,
         address: u64,

@@ -12,7 +12,7 @@ use crate::config::{PrefetcherConfig, PrefetcherKind};
 /// A request that trains a prefetcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What it asks for.
+    /// The address that it asks for.
     pub address: u64,
     /// The instruction that asks.
     pub pc: u64,
@@ -20,13 +20,13 @@ pub struct Request {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Stream {
-    /// When a request last belonged to it; 0: it is none.
+    /// When a request last belonged to the stream; 0: there is no stream.
     used: u64,
     /// Number of the last line.
     last: u64,
     /// Lines from one request to the next; 0: not known yet.
     stride: i64,
-    /// Requests at this distance.
+    /// Number of requests at this distance.
     seen: u32,
     /// Strides ahead of the last request up to which lines were named.
     named: u32,
@@ -50,7 +50,7 @@ pub struct Prefetcher {
     streams: Vec<Stream>,
     instructions: Vec<Instruction>,
     clock: u64,
-    /// What the last request wants next.
+    /// Addresses of the lines expected after the last request.
     next: Vec<u64>,
 }
 

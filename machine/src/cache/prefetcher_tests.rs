@@ -17,7 +17,7 @@ fn stream(training: u32, stride: u32, distance: u32, degree: u32) -> Prefetcher 
     Prefetcher::new(&config, LINE as u32)
 }
 
-/// Which lines of the page are named after requests for these lines of it.
+/// The lines of a page that are named after requests for these lines of it.
 fn named(prefetcher: &mut Prefetcher, lines: &[u64]) -> Vec<Vec<u64>> {
     let name = |line: &u64| {
         let request = Request {
@@ -32,7 +32,7 @@ fn named(prefetcher: &mut Prefetcher, lines: &[u64]) -> Vec<Vec<u64>> {
 
 #[test]
 fn a_stream_is_followed_from_its_third_request_on() {
-    // Three lines ahead, two for each request: it takes up its distance, and then one line for each.
+    // Three lines ahead, two per request: it builds up its distance, then names one line per request.
     let mut prefetcher = stream(3, 8, 3, 2);
     let all = named(&mut prefetcher, &[0, 1, 2, 3, 4, 5]);
     let expected: [&[u64]; 6] = [&[], &[], &[3, 4], &[5, 6], &[7], &[8]];
@@ -124,7 +124,7 @@ fn an_instruction_with_a_stride_is_followed() {
 }
 
 proptest! {
-    /// Whatever is requested: nothing outside of the request's page is named, never more than the degree, and never the line itself.
+    /// Whatever is requested: only lines of the request's page are named, at most as many as the degree, and never the line itself.
     #[test]
     fn names_stay_in_the_page(
         by_instruction in any::<bool>(),

@@ -214,7 +214,7 @@ fn random_takes_empty_ways_first_and_random_any_does_not() {
             .count()
     };
     assert_eq!(evictions(Replacement::Random), 0);
-    // Four draws of four ways leave 4 * (3/4)^4 = 1.27 ways of a set empty, and so many fills evict: 81 of 256, give or take four
+    // Four draws of four ways leave 4 * (3/4)^4 = 1.27 ways of a set empty, and that many fills evict: 81 of 256, give or take four
     // standard deviations of 5.8.
     let any = evictions(Replacement::RandomAny);
     assert!((58..=104).contains(&any), "{any}");

@@ -102,13 +102,13 @@ impl WriteBackBuffer {
         posted.map(|posted| &posted.bytes)
     }
 
-    /// Adds a waiter until memory has the newest bytes of a line. Returns false if the line is not on its way there.
+    /// Makes a waiter wait until memory has the newest bytes of a line. Returns false if the line is not on its way there.
     pub fn wait(&mut self, line: u64, waiter: Waiter) -> bool {
         let posted = self.lines.iter_mut().rfind(|posted| posted.line == line);
         posted.map(|posted| posted.waiters.push(waiter)).is_some()
     }
 
-    /// The same bytes, to change them from outside.
+    /// The bytes of a line on its way to memory, to change them from outside.
     pub fn lines_mut(&mut self, line: u64) -> impl Iterator<Item = &mut Line> {
         let posted = self
             .lines

@@ -20,16 +20,16 @@ use crate::noc::Account;
 use crate::types::Tick;
 use std::collections::VecDeque;
 
-/// Most lines of a hart whose first use is awaited.
+/// Maximum number of a hart's lines whose first use is awaited.
 const UNUSED_MAX: usize = 64;
 
-/// What is foreseen for a hart.
+/// The lines foreseen for a hart.
 #[derive(Debug)]
 struct OfHart {
     prefetcher: Prefetcher,
     /// Lines that were fetched ahead and have not been used, the oldest first.
     unused: VecDeque<u64>,
-    /// What the hart does not know yet.
+    /// The counts that the hart has not been told yet.
     untold: Foreseen,
 }
 
@@ -76,7 +76,7 @@ impl Ahead {
         used
     }
 
-    /// A request is looked up. What it trains with, if it does.
+    /// A request is looked up. Returns what it trains with, if it trains.
     fn looks(&mut self, ask: &Ask, directory: &Directory) -> Option<Trainer> {
         let what = match ask.request {
             Request::Read | Request::Write => Fill::Data,
@@ -111,7 +111,7 @@ impl SecondLevel {
         }
     }
 
-    /// Fetches the lines that a request lets its hart's table name.
+    /// Fetches the lines that its hart's table names after a request.
     fn train(&mut self, now: Tick, by: Trainer, ahead: &mut Ahead, ledger: &mut Ledger) {
         let hart = &mut ahead.harts[usize::from(by.port)];
         // A request does not say which instruction makes it, so only streams are possible.
@@ -148,7 +148,7 @@ impl SecondLevel {
         }
     }
 
-    /// Answers that leave now take with them what was fetched for their hart.
+    /// Answers that leave now report what was fetched for their hart.
     #[inline]
     pub(super) fn tell_foreseen(&mut self) {
         let Some(ahead) = &mut self.ahead else {

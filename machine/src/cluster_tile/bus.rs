@@ -15,7 +15,7 @@ use crate::types::{Tick, align};
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 
-/// Most markers kept for each hart: a program may emit markers forever.
+/// Maximum number of markers kept for each hart: a program may emit markers forever.
 const MARKERS_MAX: usize = 1 << 20;
 
 /// See the module's documentation.
@@ -194,7 +194,7 @@ impl Bus for ClusterBus<'_> {
     ) -> Result<u32, BusFault> {
         let owner = self.side.owner;
         let (engines, tcms) = (&self.second.engines, &self.second.tcms);
-        // What is no register and in no tile is memory past the caches.
+        // An address that is neither a register nor in a tile is in memory past the caches.
         let request = match engines.has(physical) {
             true => engines.request(owner, physical, bytes, operation),
             false => tcms
@@ -207,7 +207,7 @@ impl Bus for ClusterBus<'_> {
         let mut packet = Packet::request(now, tile, to, owner, token, transaction, kind);
         packet.ids = self.side.first.ids;
         self.second.pass(now, self.side.port, packet);
-        // Nothing comes back before it has been at the second level and on the way down.
+        // Nothing comes back before it has reached the second level and come down again.
         self.side.limit = self.side.limit.min(now + self.second.reply_reach());
         Ok(token)
     }
@@ -246,7 +246,7 @@ impl Bus for ClusterBus<'_> {
         {
             if let Some(operation) = begun.ok_or(BusFault)? {
                 self.second.operate(now, self.side.port, operation);
-                // The end of the operation is seen as early as that.
+                // The end of the operation may be visible as early as that.
                 self.side.limit = self.side.limit.min(now + self.second.reply_reach());
             }
             return Ok(DeviceWrite::default());

@@ -26,7 +26,7 @@ struct Filled {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counter {
     counts: bool,
-    /// Only what was filled for this; `None`: for both.
+    /// Counts only what was filled for this; `None`: for both.
     only: Option<Fill>,
     value: u64,
 }
@@ -34,7 +34,7 @@ struct Counter {
 /// An operation of a capacity controller, as it was written to a control register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// For which of the two control registers.
+    /// The control register, one of two.
     pub register: Control,
     /// The field `OP`.
     pub code: u64,
@@ -50,7 +50,7 @@ pub struct Operation {
     pub mask: u64,
 }
 
-/// A control register of a capacity controller. Each has one operation under way at most.
+/// A control register of a capacity controller. Each has at most one operation under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// `cc_mon_ctl`.
@@ -62,24 +62,24 @@ pub enum Control {
 /// How an operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Of which register.
+    /// The register of the operation.
     pub register: Control,
     /// The field `STATUS`.
     pub status: u64,
-    /// What the operation read.
+    /// The value that the operation read.
     pub value: Option<u64>,
 }
 
-/// What has to be done for an operation.
+/// The work of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Nothing more.
     Done(Outcome),
     /// Every line that these requests have filled leaves the cache.
     Flush {
-        /// Whose.
+        /// The RCID of these requests.
         rcid: u16,
-        /// Filled for what.
+        /// The kind of fill.
         what: Fill,
     },
 }
@@ -120,7 +120,7 @@ impl Capacity {
         }
     }
 
-    /// As the cluster has it when the machine starts. `all`: the ways that exist; `slots`: the places of the cache.
+    /// The state when the machine starts. `all`: the ways that exist; `slots`: the places of the cache.
     pub fn new(cluster: &ClusterConfig, all: u64, slots: usize) -> Self {
         let mut capacity = Self::by_port();
         if let Some(config) = &cluster.capacity {
@@ -192,8 +192,8 @@ impl Capacity {
         filled.is_some_and(|filled| filled.ids.rcid == rcid && filled.what == what)
     }
 
-    /// Performs an operation. Of several mistakes, the status tells the first one in the order operation, identifier, event, access
-    /// type, mask; nothing has changed then.
+    /// Performs an operation. If there are several mistakes, the status reports the first one in the order operation, identifier, event,
+    /// access type, mask, and nothing changes.
     pub fn perform(&mut self, operation: &Operation) -> Step {
         let done = |status, value| {
             Step::Done(Outcome {
@@ -249,7 +249,7 @@ impl Capacity {
         if counts && operation.at_valid && what.is_none() {
             return done(INVALID_TYPE, None);
         }
-        // A counter that stops keeps its value. Places that it has counted are its places no more.
+        // A counter that stops keeps its value, and no longer has the places that it counted.
         *counter = Counter {
             counts,
             only: what.filter(|_| operation.at_valid),

@@ -14,13 +14,13 @@ const MEMORY: TileId = 100;
 const READS: usize = 0;
 const WRITES: usize = 1;
 
-/// All that is outside of the clusters.
+/// Everything outside the clusters.
 pub(super) struct Outside {
     home: Home,
     /// By cluster and network.
     up: Vec<[VecDeque<Packet>; 2]>,
     down: Vec<[VecDeque<Packet>; 2]>,
-    /// What memory works at, with the answer.
+    /// The packets that memory works on, with their answers.
     serving: Vec<(Box<Packet>, PacketKind)>,
 }
 
@@ -94,7 +94,7 @@ impl Outside {
 }
 
 impl World {
-    /// A packet arrives somewhere, or memory ends something.
+    /// A packet arrives somewhere, or memory completes something.
     pub(super) fn serve_outside(&mut self) {
         let clusters = self.directories.len() as u64;
         let (cluster, way) = (self.random.below(clusters), self.random.below(2));
@@ -298,8 +298,8 @@ fn clusters_are_coherent_with_each_other() {
     );
 }
 
-/// What a cluster sends has the identifiers of the request that caused it, also of a question. And a line that is here, but asked for again
-/// to have it alone, is not on its way.
+/// Everything that a cluster sends has the identifiers of the request, or of the question, that caused it. A line that is here, but
+/// requested again to have it alone, is not on its way.
 #[test]
 fn identifiers_go_with_what_they_cause() {
     let config = CacheConfig {

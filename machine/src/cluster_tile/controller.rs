@@ -60,14 +60,14 @@ impl Controller {
         }
     }
 
-    /// The register of an access, and the first bit that it is about. `None`: nothing answers.
+    /// The register of an access, and the first bit that it accesses. `None`: nothing answers.
     fn place(&self, port: Port, offset: u64, bytes: u8) -> Option<(u64, u32)> {
         let reaches = self.programmers >> port & 1 != 0;
         let fits = matches!(bytes, 4 | 8) && offset.is_multiple_of(bytes.into());
         (reaches && fits && offset < CC_END).then_some((offset & !7, (offset as u32 & 7) * 8))
     }
 
-    /// Takes over what has ended until now.
+    /// Takes over the results of operations that have ended by now.
     fn settle(&mut self, now: Tick) {
         for register in &mut self.registers {
             let Some((_, outcome)) = register.ends.filter(|(at, _)| *at <= now) else {

@@ -40,11 +40,11 @@ pub(super) struct Devices {
     /// The capacity controller, which replaces the lockdown registers.
     controller: Option<Controller>,
     pub htif: Htif,
-    /// The earliest end of the run: when, of which hart, how.
+    /// The earliest end of the run: when, by which hart, and how.
     pub end: Option<(Tick, Port, End)>,
 }
 
-/// What a write of a device does to a hart.
+/// The effect of a device write on a hart.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Effect {
     /// The level of its software interrupt.
@@ -82,7 +82,7 @@ impl Interrupts {
         }
     }
 
-    /// Something has changed: `affect` gets every line that changes with it. `at` says when a change reaches the hart at a port.
+    /// Something has changed: `affect` gets every line that changes as a result. `at` says when a change reaches the hart at a port.
     fn lines(&mut self, at: &impl Fn(usize) -> Tick, affect: &mut impl FnMut(usize, Tick, Effect)) {
         for (context, before) in self.levels.iter_mut().enumerate() {
             let level = self.plic.level(context);
@@ -243,8 +243,8 @@ impl Devices {
         exit.filter(|_| self.exit).map(|_| 0)
     }
 
-    /// Whether a lockdown register would be written; `Some(None)`: nothing answers there. Otherwise whose fills it is about, and the ways
-    /// that they may take from now on.
+    /// Whether a lockdown register would be written; `Some(None)`: nothing answers there. Otherwise the port and the kind of the fills, and
+    /// the ways that they may take from now on.
     pub fn lock(
         &mut self,
         (physical, bytes): (u64, u8),
@@ -282,7 +282,7 @@ impl Devices {
         controller.end(at, outcome);
     }
 
-    /// Writes a register for the hart at `port`; `affect` gets what that does to which hart. `None`: nothing answers.
+    /// Writes a register for the hart at `port`; `affect` gets the effects and the harts that they affect. `None`: nothing answers.
     pub fn write(
         &mut self,
         now: Tick,
@@ -335,7 +335,7 @@ impl Devices {
         }
     }
 
-    /// The run ends; the earliest end counts, and of one tick that of the lowest port.
+    /// The run ends. The earliest end counts; within one tick, that of the lowest port.
     pub fn finish(&mut self, at: Tick, port: Port, end: End) {
         let later = |(other, of, _): (Tick, Port, End)| (at, port) < (other, of);
         if self.end.is_none_or(later) {

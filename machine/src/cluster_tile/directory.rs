@@ -27,10 +27,10 @@ use crate::noc::{Account, Transaction::CacheRead};
 use crate::types::{Line, Owner, Tick, TileId};
 use std::collections::VecDeque;
 
-/// Most harts of a cluster.
+/// Maximum number of harts of a cluster.
 pub const PORTS: usize = 8;
 
-/// For what a line is fetched from memory: each has its own ways.
+/// The purpose for which a line is fetched from memory. Each has its own ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// Loads, stores and walks.
@@ -61,7 +61,7 @@ pub struct Directory {
     pub reclaimed: Vec<(Port, Account)>,
     /// Something has ended for which a request may wait.
     ended: bool,
-    /// Most lines that memory may be asked for at once, or, if the registers are divided, at once for one port.
+    /// Maximum number of lines that memory may be asked for at once; if the registers are divided, at once for one port.
     limit: usize,
     /// Each port has miss registers of its own.
     divided: bool,
@@ -108,7 +108,7 @@ impl Directory {
     }
 
     /// The next line of a set, from its way `from` on, that requests of this RCID have filled for this: its way and the line. `Err`: the
-    /// set has no more; whether it was the last one.
+    /// set has no more; the value says whether it was the last set.
     pub fn filled_by(
         &self,
         (set, from): (usize, usize),
@@ -124,7 +124,7 @@ impl Directory {
         Ok((way, line.expect("somebody has filled the place")))
     }
 
-    /// What a request does to its line besides bringing it, if it does not bring it.
+    /// The effect of a request on its line, if it does not bring the line.
     fn manages(&self, ask: &Ask) -> Option<Option<Management>> {
         match ask.request {
             Request::Manage(what) => Some(Some(what)),
@@ -313,12 +313,12 @@ impl Directory {
         }
     }
 
-    /// The hart for which a request would wait, because of the line or of miss registers.
+    /// The hart that a request would wait for, because of its line or of miss registers.
     fn would_wait(&self, ask: &Ask) -> Option<Owner> {
         self.blocker(ask.line).or_else(|| self.full(ask))
     }
 
-    /// The hart for which a request would wait because no miss register is free.
+    /// The hart that a request would wait for because no miss register is free.
     fn full(&self, ask: &Ask) -> Option<Owner> {
         let asks = match self.cache.slot_of(ask.line) {
             Some(slot) => self.upgrades(ask, slot),
@@ -333,7 +333,7 @@ impl Directory {
         (1 + reads.count() >= self.limit).then(|| self.owner(first.ask.port))
     }
 
-    /// Whether a request needs a line alone that is here, but may be in other clusters, too.
+    /// Whether a request needs a line alone, and the line is here but may be in other clusters, too.
     fn upgrades(&self, ask: &Ask, slot: usize) -> bool {
         ask.request == Request::Write && self.holders[slot].elsewhere
     }
@@ -445,7 +445,7 @@ impl Directory {
                 let blocker = blocker.expect("only transactions and other clusters use lines");
                 return Err((transaction.ask, blocker));
             };
-            // Nobody waits for a line that is fetched ahead, and it is no miss.
+            // Nobody waits for a line that is fetched ahead, and it is not a miss.
             if !matches!(transaction.ask.request, Request::Ahead(_)) {
                 let owner = self.owner(port);
                 // Counts the miss.
@@ -517,7 +517,7 @@ impl Directory {
         self.below.push(Below::Write { line, port, ids });
     }
 
-    /// What a first level sends without waiting.
+    /// A message that a first level sends without waiting.
     pub fn reply(&mut self, now: Tick, port: Port, reply: Reply, ledger: &mut Ledger) {
         match reply {
             Reply::Put { line } => {
@@ -733,7 +733,7 @@ impl Directory {
         self.ended = true;
     }
 
-    /// The answer to a request that need not wait any more.
+    /// The answer to a request that need not wait any longer.
     fn answer(
         &mut self,
         line: u64,

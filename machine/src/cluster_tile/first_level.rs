@@ -24,7 +24,7 @@ use crate::types::{Owner, Tick};
 pub enum Found {
     /// The line is here with the right that the access needs.
     Hit,
-    /// It comes; the token says for whom.
+    /// It is on its way; the token says for which access.
     Pending(u32),
 }
 
@@ -32,13 +32,13 @@ pub enum Found {
 #[derive(Clone, Debug)]
 struct Miss {
     line: u64,
-    /// For whom.
+    /// The kind of the access.
     kind: Kind,
     token: u32,
     since: Tick,
     /// The identifiers of the access that missed.
     ids: QosIds,
-    /// What was asked for; `None` if nothing yet.
+    /// The request that was sent; `None`: none yet.
     asked: Option<Request>,
 }
 
@@ -60,7 +60,7 @@ impl Kind {
     }
 }
 
-/// What a first level wants to send.
+/// Messages that a first level wants to send.
 #[derive(Clone, Debug, Default)]
 pub struct Outgoing {
     /// Requests, in order.
@@ -79,7 +79,7 @@ pub struct FirstLevel {
     /// For each place of the data cache: no other first level has the line.
     exclusive: Vec<bool>,
     misses: Vec<Miss>,
-    /// Most data misses under way at once; the others wait here.
+    /// Maximum number of data misses under way at once; the others wait here.
     limit: usize,
     length: usize,
     /// Logarithm of `length`.
@@ -89,7 +89,7 @@ pub struct FirstLevel {
     pub ids: QosIds,
     /// Modified lines that were evicted or taken by others.
     gone: u64,
-    /// What is to be sent; the caller takes it.
+    /// Messages to be sent; the caller takes them.
     pub out: Outgoing,
     /// Transitions that have happened.
     #[cfg(test)]

@@ -19,21 +19,21 @@ use crate::types::{Line, Owner, Tick};
 /// Number of a hart's port at the second level.
 pub type Port = u8;
 
-/// What a first level wants.
+/// The kind of a first level's request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request {
     /// The line, to load from it (get shared).
     Read,
     /// The line, to write it: no other first level may have it (get exclusive, or upgrade).
     Write,
-    /// Its bytes as they are at this moment, for the instruction cache, of which the directory knows nothing.
+    /// The bytes of the line as they are at this moment, for the instruction cache, which the directory does not track.
     Fetch,
     /// A cache-management operation in all caches of the cluster.
     Manage(Management),
-    /// The capacity controller wants the line to leave the cluster, if it still is one that requests with these identifiers have filled for
-    /// this. There is no answer.
+    /// The capacity controller wants the line to leave the cluster, if it is still a line that requests with these identifiers have filled
+    /// for this purpose. There is no answer.
     Reclaim(Fill),
-    /// The second level fetches the line ahead, for this. There is no answer, and it never waits.
+    /// The second level fetches the line ahead, for this purpose. There is no answer, and it never waits.
     Ahead(Fill),
 }
 
@@ -44,7 +44,7 @@ pub struct Ask {
     pub port: Port,
     /// First address of the line.
     pub line: u64,
-    /// What for.
+    /// The request.
     pub request: Request,
     /// The identifiers that the hart gave it.
     pub ids: QosIds,
@@ -52,7 +52,7 @@ pub struct Ask {
     pub account: Account,
 }
 
-/// What a first level sends without waiting. The second level always takes it at once.
+/// A message that a first level sends without waiting. The second level always takes it at once.
 #[derive(Clone, Copy, Debug)]
 pub enum Reply {
     /// A dirty line that was evicted. Clean lines leave silently.
@@ -73,21 +73,21 @@ pub enum Reply {
     },
 }
 
-/// What a request was for the second level, for the events of the hart that made it.
+/// The second level's work for a request, for the event counts of the hart that made it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looked {
     /// The line was not there, and came from memory.
     pub missed: bool,
     /// Its place was that of a modified line, which went to memory.
     pub wrote_back: bool,
-    /// What the second level has fetched ahead for this hart since its last answer to it.
+    /// Lines that the second level has fetched ahead for this hart since its last answer to it.
     pub ahead: Foreseen,
 }
 
 /// Lines that the second level has fetched ahead for a hart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Foreseen {
-    /// Lines.
+    /// Lines that were fetched.
     pub fetched: u16,
     /// Lines that a request has used for the first time.
     pub used: u16,
@@ -95,7 +95,7 @@ pub struct Foreseen {
     pub late: u16,
 }
 
-/// What the second level sends to a first level.
+/// A message of the second level to a first level.
 #[derive(Clone, Debug)]
 pub enum Down {
     /// Another port wants the line: give it up, or keep it shared.
@@ -111,7 +111,7 @@ pub enum Down {
         line: u64,
         /// No other first level has it.
         exclusive: bool,
-        /// What the second level had to do.
+        /// The work of the second level.
         looked: Looked,
         /// The account of the request.
         account: Account,
@@ -120,7 +120,7 @@ pub enum Down {
     Instructions {
         /// First address.
         line: u64,
-        /// What the second level had to do.
+        /// The work of the second level.
         looked: Looked,
         /// The account of the request.
         account: Account,
@@ -146,7 +146,7 @@ impl Down {
     }
 }
 
-/// What the second level wants from memory.
+/// A message of the second level to memory.
 #[derive(Clone, Debug)]
 pub enum Below {
     /// Read a line.
@@ -171,7 +171,7 @@ pub enum Below {
         /// The identifiers of the request for which it leaves.
         ids: QosIds,
     },
-    /// Let the other clusters perform a cache-management operation. Only a coherent cluster says that, and what follows.
+    /// Let the other clusters perform a cache-management operation. Only a coherent cluster sends this and the next message.
     Manage {
         /// First address.
         line: u64,

@@ -19,14 +19,14 @@ use crate::observe::{HartState, Marker};
 use crate::tile::End;
 use crate::types::{Owner, Tick, align, later};
 
-/// What comes to a hart or its first level.
+/// An event that comes to a hart or its first level.
 #[derive(Debug)]
 pub(super) enum Inbound {
     /// A message of the second level.
     Down(Down),
     /// The answer of a DMA engine to an access with this token.
     Answer(u32, u64),
-    /// A reservation may have ended for which a probe waits.
+    /// A reservation that a probe waits for may have ended.
     Release,
     /// A device that another hart has written.
     Device(Effect),
@@ -50,7 +50,7 @@ struct Waiting {
 /// No line: addresses of lines are multiples of their length.
 const NO_LINE: u64 = 1;
 
-/// All of a port but its hart.
+/// Everything in a port except its hart.
 pub(super) struct Side {
     pub port: Port,
     pub owner: Owner,
@@ -65,9 +65,9 @@ pub(super) struct Side {
     pub access: Tick,
     /// Nothing that the hart has sent since it began to run can come back before this tick.
     pub limit: Tick,
-    /// What the hart's own accesses to devices do to it, and when.
+    /// Effects of the hart's own accesses to devices on itself, and when.
     pub signals: Vec<(Tick, Effect)>,
-    /// What the hart does to other harts through devices: their ports, and when it reaches them.
+    /// Effects of the hart on other harts through devices: their ports, and when it reaches them.
     pub others: Vec<(usize, Tick, Effect)>,
     /// The hart must return at the end of its block.
     pub recall: bool,
@@ -137,7 +137,7 @@ impl Side {
         self.inbox.next_time().min(self.timer_at)
     }
 
-    /// Sends what the first level wants to say.
+    /// Sends the messages of the first level.
     pub fn leave(&mut self, now: Tick, second: &mut SecondLevel) {
         let out = &mut self.first.out;
         if out.replies.is_empty() && out.asks.is_empty() {
@@ -173,7 +173,7 @@ impl Side {
         counted.second_prefetches_late += u64::from(looked.ahead.late);
     }
 
-    /// What hart and caches have to do with each other, up to now.
+    /// Event counts of the caches for the hart, up to now.
     pub fn events(&self) -> CacheEvents {
         let (fetch_refills, data_refills, data_write_backs) = self.first.traffic();
         CacheEvents {
@@ -189,7 +189,7 @@ impl Side {
         now < self.reserved_at + self.hold && self.first.is_reserved(line)
     }
 
-    /// A reservation has ended: the probe that waits for it is to be answered, now.
+    /// A reservation has ended: the probe that waits for it must be answered, now.
     pub fn release(&mut self, now: Tick) {
         if self.waiting.is_some() {
             let at = align(now, self.cycle);
@@ -285,7 +285,7 @@ impl HartPort {
     /// A moment before which nothing that happens here reaches another hart.
     #[inline]
     pub fn reaches(&self, second: &SecondLevel) -> Tick {
-        // The hart itself sends requests; but what ends a reservation lets a probe's answer go.
+        // The hart itself sends requests; but the end of a reservation releases the answer to a probe.
         let own = match self.side.waiting {
             None => second.request_reach(),
             Some(_) => second.reply_reach(),
@@ -542,7 +542,7 @@ impl HartPort {
         self.forget(line);
     }
 
-    /// Answers the probe that waits, if nothing holds it off any more.
+    /// Answers the probe that waits, if nothing holds it off.
     fn answer_waiting(&mut self, now: Tick, second: &mut SecondLevel) {
         let side = &mut self.side;
         let Some(waiting) = side.waiting else { return };

@@ -47,7 +47,7 @@ enum Up {
     Reply(Reply),
 }
 
-/// What is known of a line, by the order in which accesses were performed.
+/// The true history of a line, in the order in which accesses were performed.
 #[derive(Clone, Debug, Default)]
 struct Truth {
     words: [u64; 8],
@@ -67,13 +67,13 @@ struct Hart {
 
 struct World {
     random: Random,
-    /// Those of the first cluster, then those of the next one, as many in each.
+    /// The first levels of the first cluster, then as many of the next one, and so on.
     first: Vec<FirstLevel>,
     directories: Vec<Directory>,
     harts: Vec<Hart>,
     up: Vec<VecDeque<Up>>,
     down: Vec<VecDeque<Down>>,
-    /// Of the only cluster.
+    /// Messages of the only cluster.
     below: Vec<Below>,
     /// Network and home of several clusters.
     outside: Option<Outside>,
@@ -86,7 +86,7 @@ struct World {
     /// The capacity controller waits for a line to leave. Only some worlds have one that wants lines.
     reclaims: bool,
     reclaimer: bool,
-    /// The second level fetches any line ahead for anybody, in some worlds; how many it began, and how many it dropped.
+    /// In some worlds, the second level fetches any line ahead for any hart. Below: how many it began, and how many it dropped.
     foresees: bool,
     foreseen: [u64; 2],
 }
@@ -99,7 +99,7 @@ fn index(line: u64) -> usize {
     (line / LINE) as usize
 }
 
-/// A directory with a capacity controller, where everybody may fill all ways.
+/// A directory with a capacity controller, in which every requester may fill all ways.
 fn controlled(mut directory: Directory) -> Directory {
     let capacity = CapacityConfig {
         rcids: 1,
@@ -162,7 +162,7 @@ impl World {
         (hart / ports, (hart % ports) as Port)
     }
 
-    /// What is in a line is known. With several clusters, a line whose contents are lost is lost in one cluster after the other.
+    /// The content of a line is known. With several clusters, a line whose contents are lost is lost in one cluster at a time.
     fn is_known(&self, line: u64) -> bool {
         self.outside.is_none() || line / LINE >= LOST
     }
@@ -489,7 +489,7 @@ impl World {
 
 type Table = BTreeMap<(&'static str, &'static str), u64>;
 
-/// Random worlds of so many clusters with so many accesses in all. Returns the transitions of the first levels and of the directories.
+/// Random worlds of this many clusters, with this many accesses in all. Returns the transitions of the first levels and of the directories.
 fn run(clusters: u8, accesses: u64) -> (Table, Table) {
     let (mut first, mut directory) = (Table::new(), Table::new());
     let (mut done, mut kept, mut begun, mut dropped) = (0, 0, 0, 0);

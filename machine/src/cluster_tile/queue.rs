@@ -43,13 +43,13 @@ impl<E> Queue<E> {
         }
     }
 
-    /// The moment of the first, [`Tick::MAX`] without one.
+    /// The moment of the first event; [`Tick::MAX`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Tick {
         self.next
     }
 
-    /// Takes the first and its moment.
+    /// Takes the first event and its moment.
     #[inline]
     pub fn pop(&mut self) -> Option<(Tick, E)> {
         let (time, _, event) = self.entries.pop_front()?;

@@ -20,11 +20,11 @@ use crate::tcm::TcmMap;
 use crate::types::{Owner, Tick, TileId, align};
 use std::collections::VecDeque;
 
-/// What comes to the second level.
+/// An event that comes to the second level.
 #[derive(Debug)]
 pub(super) enum Arrival {
     Reply(Port, Reply),
-    /// A hart's write to a lockdown register: whose fills, of what, take which ways from now on.
+    /// A hart's write to a lockdown register: the port and the kind of the fills, and the ways that they take from now on.
     Fills(Port, Fill, u64),
     /// A hart's operation of the capacity controller.
     Operation(Port, Operation),
@@ -34,7 +34,7 @@ pub(super) enum Arrival {
     Request(Ask),
     /// Its line has been looked up.
     Found(Ask),
-    /// Memory answers, or a DMA engine, or another part interrupts, or a home wants a line.
+    /// An answer of memory or of a DMA engine, an interrupt of another part, or a home that wants a line.
     Packet(Box<Packet>),
     /// A line that a home wants has been looked up.
     Wanted(Box<Packet>),
@@ -118,7 +118,7 @@ pub(super) struct SecondLevel {
     pub(super) ahead: Option<Box<Ahead>>,
     /// How an operation of the capacity controller has ended, now.
     pub ended: Option<Outcome>,
-    /// What engines and tiles have answered, to go down now: port, token, value.
+    /// Answers of engines and tiles, to go down now: port, token, value.
     pub answers: Vec<(Port, u32, u64)>,
     /// The sources of interrupts of other parts that have arrived, to go to the interrupt controller now.
     pub interrupts: Vec<u32>,
@@ -448,7 +448,7 @@ impl SecondLevel {
     }
 }
 
-/// A message for a first level takes this account further.
+/// The account that a message for a first level continues.
 pub(super) fn account(down: &mut Down) -> Option<&mut crate::noc::Account> {
     match down {
         Down::Probe { .. } => None,

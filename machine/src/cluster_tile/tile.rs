@@ -32,7 +32,7 @@ pub struct ClusterTile {
     pub(super) second: SecondLevel,
     devices: Devices,
     pub(super) line: u64,
-    /// The host visits the harts in the other order, which must change nothing.
+    /// The host visits the harts in reverse order, which must change nothing.
     #[cfg(test)]
     pub(crate) backwards: bool,
 }
@@ -59,14 +59,14 @@ impl Moments {
         all.filter(move |(other, _)| *other != port)
     }
 
-    /// The earliest moment of the harts other than that at `port`.
+    /// The earliest moment of all harts but that at `port`.
     #[inline]
     fn of_others(&self, port: usize) -> Tick {
         self.but(port)
             .fold(Tick::MAX, |least, (_, at)| least.min(at))
     }
 
-    /// The moment before which the hart at `port` comes before all others; of one moment, the lowest port comes first.
+    /// Before this moment, the hart at `port` comes before all others. At equal moments, the lowest port comes first.
     #[inline]
     fn before_others(&self, port: usize) -> Tick {
         let until = |(other, at): (usize, Tick)| later(at, u64::from(other > port));
@@ -175,7 +175,7 @@ impl ClusterTile {
         self.devices.end = None;
     }
 
-    /// What the caches did, for each hart.
+    /// Statistics of the caches, for each hart.
     pub fn statistics(&self) -> Vec<(Level, Owner, CacheStatistics)> {
         let mut all = Vec::new();
         for hart in &self.harts {
@@ -284,7 +284,7 @@ impl ClusterTile {
         }
         // At the moment of the end, others may end the run, too: then the lowest port does.
         let limit = devices.end.map_or(limit, |(at, ..)| limit.min(at + 1));
-        // An interrupt comes to its controller before the accesses of its moment, and behind all earlier ones.
+        // An interrupt reaches its controller before the accesses of its moment, and after all earlier ones.
         let interrupt = devices.next_interrupt();
         if interrupt < limit && harts.iter().all(|hart| hart.next_time() >= interrupt) {
             acted = true;
@@ -304,7 +304,7 @@ impl ClusterTile {
             } else {
                 i
             };
-            // Harts that have run in this round are further now, and what they have sent is on its way to the second level.
+            // Harts that have run in this round have advanced, and what they have sent is on its way to the second level.
             let below = arrival.min(second.limit).min(second.next_time());
             let below = later(below, second.down);
             let horizon = reach.of_others(i).min(below).min(limit);

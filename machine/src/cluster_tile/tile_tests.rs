@@ -99,7 +99,7 @@ fn in_phase(mut config: PlatformConfig) -> PlatformConfig {
     config
 }
 
-/// Ticks from the issue of a load to that of the instruction behind the one that needs its value, after `own`.
+/// Ticks from the issue of a load to that of the instruction after the one that needs its value, after `own`.
 fn timed(own: impl Fn(&mut Program)) -> Program {
     let mut p = Program::default();
     // The first round is for the instruction cache, and uses another line.
@@ -133,7 +133,7 @@ fn took(machine: &mut Machine) -> Tick {
     at(END) - at(BEGIN)
 }
 
-/// What a load costs on hart 0 of a cluster, after `first` on hart 1 and `own` on hart 0.
+/// The cost of a load on hart 0 of a cluster, after `first` on hart 1 and `own` on hart 0.
 fn cost(first: impl Fn(&mut Program), own: impl Fn(&mut Program)) -> Tick {
     let mut other = Program::default();
     other.li(ADDRESS, LINE);
@@ -193,7 +193,7 @@ fn what_a_load_costs_in_each_state_of_its_line() {
     let probed = UP + LOOK + DOWN + UP + DOWN + CYCLES;
     assert_eq!(cost(load, nothing), probed);
     assert_eq!(cost(store, nothing), probed);
-    // It had it alone, and has it no more.
+    // It had the line alone, and no longer has it.
     assert_eq!(cost(load_and_evict, nothing), probed);
     // A tile for one hart has neither ways up nor down.
     assert_eq!(cost_alone(load), USE + CYCLES);

@@ -9,14 +9,14 @@ use super::{
 use crate::hart::{HartConfig, QosRange};
 use crate::types::{Tick, TileId};
 
-/// Harts of a cluster, at most.
+/// Maximum number of harts of a cluster.
 pub const CLUSTER_HARTS: usize = 8;
 
 /// The harts of a tile, in addition to the tile's own parameters: each has first levels of its own, and all share the tile's second level.
 /// Latencies are in cycles of the second level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterConfig {
-    /// The number of the hart (`mhartid`, below 4096) at each port of the second level, 1 to 8. Ports decide ties, numbers nothing.
+    /// The number of the hart (`mhartid`, below 4096) at each port of the second level, 1 to 8. Ties are decided by port, never by number.
     pub harts: Vec<u16>,
     /// From a first level to the second level, at least 1.
     pub up: u64,
@@ -24,11 +24,11 @@ pub struct ClusterConfig {
     pub down: u64,
     /// Banks of the second level, by the number of the line: a power of two, at most 64.
     pub banks: u32,
-    /// For how long a request has its bank.
+    /// How long a request occupies its bank.
     pub occupancy: u64,
     /// Cycles of a hart for which a reservation holds its line against others, from its load-reserved on; at least 1.
     pub hold: u64,
-    /// Whether each hart has an equal part of the second level's miss registers of its own.
+    /// Whether the second level's miss registers are divided equally among the harts.
     pub divided_registers: bool,
     /// For each port the ways of the second level that its requests may fill when the machine starts: bit i is way i. Ports without an
     /// entry, and those whose entry is 0, may fill all. Programs change them ([`bulkhead_abi::memory_map::LOCKDOWN_BASE`]).
@@ -36,7 +36,7 @@ pub struct ClusterConfig {
     /// The second level has a capacity controller ([`bulkhead_abi::memory_map::CAPACITY_BASE`]) instead of lockdown registers. A port with
     /// an entry in `fills` that is not 0 then has [`ClusterConfig::rcid_of`] as its only legal RCID, whose limit is that entry.
     pub capacity: Option<CapacityConfig>,
-    /// Its caches are coherent with those of all other clusters of which this is true.
+    /// Its caches are coherent with those of all other clusters that set this.
     pub coherent: bool,
     /// For each port a core of another kind than the tile's. Ports without an entry, and those with `None`, have the tile's.
     pub cores: Vec<Option<CoreConfig>>,
@@ -80,7 +80,7 @@ impl ClusterConfig {
         port as u16 + 1
     }
 
-    /// What `srmcfg` of the hart at a port may hold. `None`: there is no such register.
+    /// The values that `srmcfg` of the hart at a port may hold. `None`: there is no such register.
     pub fn qos(&self, port: usize) -> Option<QosRange> {
         let capacity = self.capacity.as_ref()?;
         let own = self.fills.get(port).is_some_and(|fills| *fills != 0);
@@ -92,7 +92,7 @@ impl ClusterConfig {
     }
 }
 
-/// Two harts; a way of two cycles up and two down; two banks, each taken for two cycles; reservations as Rocket has them.
+/// Two harts; two cycles up and two down; two banks, each occupied for two cycles; reservations as Rocket has them.
 impl Default for ClusterConfig {
     fn default() -> Self {
         Self {
@@ -176,7 +176,7 @@ impl PlatformConfig {
                 });
             }
         }
-        // Chips with a cluster have no cables: a part that ends the run lets the others come as far.
+        // Chips with a cluster have no cables: when a part ends the run, the others run up to the same moment.
         let cards = self.tiles.iter().find(|tile| tile.network_card.is_some());
         match (self.clusters().next(), cards) {
             (Some(_), Some(tile)) => fail(tile, "a chip with a cluster has no network cards"),
@@ -261,7 +261,7 @@ fn validate_cluster(tile: &TileConfig, cluster: &ClusterConfig) -> Result<(), St
     Ok(())
 }
 
-/// What is at a port of a cluster.
+/// The core at a port of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Core<'a> {
     /// The hart.

@@ -14,7 +14,7 @@ pub struct DmaConfig {
     pub cycle: Tick,
     /// Channels, 1 to 8.
     pub channels: u32,
-    /// Accesses of a channel under way at most, from the turn for the read to the acknowledgement of the write: 1 to 64.
+    /// Maximum number of a channel's accesses under way, from the turn for the read to the acknowledgement of the write: 1 to 64.
     pub outstanding: u32,
     /// Cycles from a start, or from the last word of a descriptor, to the first access; at least 1.
     pub startup: u64,
@@ -35,11 +35,11 @@ pub struct EngineConfig {
     pub dma: DmaConfig,
     /// Cycles from the arrival of an access to a register to its answer; at least 1.
     pub registers: u64,
-    /// The tile that it interrupts, which has an interrupt controller for that.
+    /// The tile that it interrupts; that tile has an interrupt controller.
     pub interrupts: Option<TileId>,
 }
 
-/// Most accesses of a channel under way.
+/// Maximum number of a channel's accesses under way.
 const OUTSTANDING_MAX: u32 = 64;
 
 impl DmaConfig {

@@ -11,7 +11,7 @@ pub enum Policy {
     Fcfs,
     /// Accesses to open rows first, then the oldest.
     FirstReady {
-        /// How many bursts may pass the oldest access of the channel while only its bank's hits or the data bus keep it back.
+        /// How many bursts may pass the oldest access of the channel while only its bank's hits or the data bus hold it back.
         cap: u32,
     },
     /// Round robin over the requesters ([`Turns`]); each burst has a slot of fixed length.
@@ -32,9 +32,9 @@ pub enum Turns {
 pub struct WriteQueue {
     /// How many it holds.
     pub size: u32,
-    /// From here on it is drained.
+    /// A drain begins at this many.
     pub high: u32,
-    /// A drain ends here.
+    /// A drain ends at this many.
     pub low: u32,
 }
 
@@ -49,7 +49,7 @@ pub struct BandwidthConfig {
     pub mcids: u16,
 }
 
-/// What a controller is.
+/// The parameters of a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ControllerConfig {
     /// Constraints between commands.
@@ -66,10 +66,10 @@ pub struct ControllerConfig {
     pub turns: Turns,
     /// Whether a row is closed when no waiting request needs it.
     pub closed_page: bool,
-    /// How many segments of requests the policy sees at once; younger ones wait outside. With slots each requester has a queue of its
-    /// own, so nobody can fill it for others, and this is not used.
+    /// How many segments of requests the policy sees at once; younger ones wait outside. With slots, each requester has its own queue,
+    /// which no other requester can fill, and this is not used.
     pub queue: u32,
-    /// Where writes wait, if they may be late.
+    /// The queue of writes, if they may be late.
     pub write_queue: Option<WriteQueue>,
 }
 

@@ -6,11 +6,11 @@ use super::{Channels, NetworkConfig, Topology};
 
 /// Bits of a port's number.
 pub const PORT_BITS: u32 = 14;
-/// Most input ports of a router.
+/// Maximum number of input ports of a router.
 pub const PORTS_MAX: usize = 1 << PORT_BITS;
-/// Most links of all networks of a chip.
+/// Maximum number of links of all networks of a chip.
 const LINKS_MAX: usize = 1 << 16;
-/// Neighbours of a router besides tiles, at most.
+/// Maximum number of neighbours of a router besides tiles.
 const NEIGHBOURS: usize = 4;
 
 impl NetworkConfig {

@@ -7,11 +7,11 @@ use super::{ConfigError, PlatformConfig, PlatformKind};
 use crate::types::TileId;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 
-/// The memories in the order of the configuration: the first one begins at [`MEMORY_BASE`], each other one at the next multiple of
-/// [`PMP_WINDOW_SIZE`] behind the one before.
+/// The memories in the order of the configuration: the first one begins at [`MEMORY_BASE`], each further one at the next multiple of
+/// [`PMP_WINDOW_SIZE`] behind its predecessor.
 #[derive(Clone, Debug)]
 pub struct MemoryMap {
-    /// Of each memory: first address, bytes of its window, number on the network.
+    /// For each memory: first address, bytes of its window, number on the network.
     memories: Vec<(u64, u64, TileId)>,
 }
 
@@ -61,8 +61,8 @@ impl MemoryMap {
 }
 
 impl PlatformConfig {
-    /// The bytes behind a memory, by index: its own, or those of the memories whose second port it is, one behind the other. Each as its
-    /// index and its size.
+    /// The bytes behind a memory, by index: its own, or those of the memories whose second port it is, in their order. Each as its index
+    /// and its size.
     pub fn behind(&self, index: usize) -> Vec<(usize, u64)> {
         let memory = &self.memories[index];
         if memory.second_port_of.is_empty() {

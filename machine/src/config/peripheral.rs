@@ -19,21 +19,21 @@ pub struct PeripheralConfig {
     pub cycle: Tick,
     /// Cycles from the arrival of an access to a register to its answer; at least 1.
     pub registers: u64,
-    /// The tile that it interrupts, which has an interrupt controller for that.
+    /// The tile that it interrupts; that tile has an interrupt controller.
     pub interrupts: Option<TileId>,
     /// Bytes of its longest access to memory: a power of two from 8 to a chunk of the network.
     pub burst: u32,
-    /// Accesses under way at most: 1 to 64.
+    /// Maximum number of accesses under way: 1 to 64.
     pub outstanding: u32,
     /// Cycles from the beginning of a command to its first access; at least 1.
     pub startup: u64,
-    /// Bytes per second that it reads from memory at most, and as many that it writes.
+    /// Maximum bytes per second that it reads from memory, and that it writes to memory.
     pub rate: u64,
     /// Bytes that it may read, or write, at once after a rest; at least a burst.
     pub bucket: u64,
-    /// Commands that are not finished, at most: 1 to 256. Of a camera, packets.
+    /// Maximum number of unfinished commands (for a camera, packets): 1 to 256.
     pub queue: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: PeripheralKind,
     /// The harts that may use its registers; `None`: all.
     pub users: Option<Vec<Owner>>,
@@ -41,7 +41,7 @@ pub struct PeripheralConfig {
     pub windows: Vec<(u64, u64)>,
 }
 
-/// What a peripheral is.
+/// The kind of a peripheral.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeripheralKind {
     /// It has blocks.
@@ -50,7 +50,7 @@ pub enum PeripheralKind {
         block: u32,
         /// Bytes of its content: whole blocks, at most [`CONTENT_MAX`].
         size: u64,
-        /// What the content is made from, before a tool loads another one.
+        /// Seed of the content, before a tool loads another one.
         seed: u64,
     },
     /// It delivers frames.
@@ -63,7 +63,7 @@ pub enum PeripheralKind {
         packet: u32,
         /// Ticks from a packet to the next one.
         gap: Tick,
-        /// What the packets are made from.
+        /// Seed of the packets.
         seed: u64,
     },
     /// It reads, computes and writes.
@@ -73,9 +73,9 @@ pub enum PeripheralKind {
     },
 }
 
-/// The most bytes of a storage device: 64 MiB.
+/// Maximum bytes of a storage device: 64 MiB.
 pub const CONTENT_MAX: u64 = 64 << 20;
-/// The most bytes of a packet.
+/// Maximum bytes of a packet.
 const PACKET_MAX: u32 = 64 << 10;
 
 impl PeripheralConfig {

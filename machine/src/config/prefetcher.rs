@@ -2,7 +2,7 @@
 
 use super::TileConfig;
 
-/// What a cache fetches ahead by itself.
+/// A prefetcher: it fetches lines ahead for a cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrefetcherConfig {
     /// How it finds what comes next.
@@ -20,7 +20,7 @@ pub enum PrefetcherKind {
     Stream {
         /// Streams that it follows at once: 1 to 64.
         streams: u32,
-        /// Lines between two requests of a stream, at most: 1 to 64.
+        /// Maximum distance of two requests of a stream, in lines: 1 to 64.
         stride: u32,
         /// Requests at equal distances that make a stream: 2 to 16.
         training: u32,
@@ -29,7 +29,7 @@ pub enum PrefetcherKind {
     },
     /// Requests of one instruction at equal distances, as gem5's `StridePrefetcher` does.
     Stride {
-        /// Instructions that it knows: 1 to 4096, a multiple of `ways`, in a power of two of sets.
+        /// Instructions that it knows: 1 to 4096, a multiple of `ways`; the number of sets is a power of two.
         entries: u32,
         /// Ways of a set.
         ways: u32,
@@ -37,7 +37,7 @@ pub enum PrefetcherKind {
         bits: u32,
         /// Confidence of an instruction that is new.
         initial: u32,
-        /// Confidence from which on lines are fetched, in percent of the greatest.
+        /// Least confidence at which lines are fetched, in percent of the maximum.
         threshold: u32,
     },
 }

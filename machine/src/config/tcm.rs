@@ -6,9 +6,9 @@ use super::{ConfigError, LocalMemoryConfig, PlatformConfig, PlatformKind, TileCo
 use crate::types::LINE_MAX;
 use bulkhead_abi::memory_map::{TCM_WINDOW, TCM_WINDOWS};
 
-/// The most such memories of a tile: one for instructions and one for data.
+/// Maximum number of such memories of a tile: one for instructions and one for data.
 pub const TCM_MAX: usize = 2;
-/// A bank has a page at least, so no burst of a DMA engine has parts in two.
+/// A bank has at least a page, so no burst of a DMA engine is split between two banks.
 const BANK: u64 = 0x1000;
 
 impl LocalMemoryConfig {
@@ -36,7 +36,7 @@ impl LocalMemoryConfig {
 }
 
 impl PlatformConfig {
-    /// Tightly coupled memories: of tiles of bare chips that have one hart in order and private caches.
+    /// Tightly coupled memories: only on tiles of bare chips that have one in-order hart and private caches.
     pub(super) fn validate_tcms(&self) -> Result<(), ConfigError> {
         let fail = |what: String| {
             Err(ConfigError {

@@ -19,7 +19,7 @@ impl MemoryConfig {
         }
     }
 
-    /// Bytes that follow each other under any name: up to the lowest bit that is dropped.
+    /// Bytes that are contiguous under every name: up to the lowest bit that is dropped.
     pub fn contiguous(&self) -> u64 {
         match self.dropped {
             0 => u64::MAX,

@@ -15,7 +15,7 @@ pub struct Clint {
     compare: u64,
 }
 
-/// What the tile has to do after a write.
+/// The tile's work after a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClintEffect {
     /// Nothing.

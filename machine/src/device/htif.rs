@@ -3,7 +3,7 @@
 //! The image says where the word is. An odd value ends the run with exit code `value >> 1`; device 1, command 1 prints a
 //! byte, as on Spike's console. Everything else is ignored.
 
-/// What a write to the word asks for.
+/// The request of a write to the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HtifEffect {
     /// Nothing.
@@ -49,7 +49,7 @@ impl Htif {
         self.tohost
     }
 
-    /// What the stored value means.
+    /// The meaning of the stored value.
     pub fn effect(&self, value: u64) -> HtifEffect {
         let (device, command) = (value >> 56, value >> 48 & 0xFF);
         match (device, command) {

@@ -19,7 +19,7 @@ pub use uart::Uart;
 
 use bulkhead_abi::memory_map::{EXIT_FAIL, EXIT_PASS};
 
-/// What a write to the exit device asks for: an exit code, if the value means one.
+/// The request of a write to the exit device: an exit code, if the value means one.
 pub fn exit_code(value: u32) -> Option<u32> {
     match value & 0xFFFF {
         low if low == EXIT_PASS => Some(0),

@@ -34,7 +34,7 @@ struct Context {
     threshold: u32,
 }
 
-/// What a register is.
+/// The kind of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Register {
     Priority(usize),
@@ -63,7 +63,7 @@ fn set(bits: &mut Bits, source: u32, value: bool) {
     }
 }
 
-/// The enable bits of a word that sources have.
+/// The enable bits of a word that belong to sources.
 fn mask(word: usize) -> u32 {
     let sources = (1..=SOURCES).filter(|source| bit(*source).0 == word);
     sources.fold(0, |mask, source| mask | bit(source).1)

@@ -23,7 +23,7 @@ pub const NUMBERS: u32 = (1 << 28) - 1;
 pub enum Side {
     /// Reads data from memories.
     Read,
-    /// It brings them there.
+    /// Writes data to memories.
     Write,
 }
 
@@ -64,7 +64,7 @@ enum Progress {
     Over(Tick),
 }
 
-/// What happens to data that was read.
+/// The use of data that was read.
 #[derive(Clone, Copy, Debug)]
 enum Use {
     /// It is written to its destination.
@@ -83,7 +83,7 @@ struct Element {
     progress: Progress,
 }
 
-/// What a channel is doing.
+/// The state of a channel's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Nothing.
@@ -112,7 +112,7 @@ pub struct Access {
     pub address: u64,
     /// Bytes.
     pub bytes: u32,
-    /// What to write.
+    /// The data to write.
     pub data: Option<Data>,
 }
 

@@ -89,7 +89,7 @@ impl Descriptor {
         (places > 0 && rows > 0).then_some((0, 0))
     }
 
-    /// The elements from this one on that make one access: as many of its row as are side by side at both ends and in one burst there.
+    /// The elements, from this one on, that make one access: those of its row that are adjacent at both ends and in one burst there.
     pub fn side_by_side(&self, (row, place): (u32, u32), burst: u32) -> u32 {
         let unit = u32::from(self.bytes());
         let dense = u64::from(unit) | u64::from(unit) << 32;
@@ -105,7 +105,7 @@ impl Descriptor {
         room.min(places - place)
     }
 
-    /// The element that many behind another one of its row.
+    /// The element this many places after another one of its row.
     pub fn after(&self, (row, place): (u32, u32), elements: u32) -> Option<(u32, u32)> {
         let (places, rows) = self.counts();
         match (places - place > elements, row + 1 < rows) {

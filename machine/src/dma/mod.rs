@@ -3,7 +3,7 @@
 //! Why it exists: a hart that copies cannot compute, and blocks of data have strides. The engine has channels with their own registers
 //! ([`bulkhead_abi::dma`]) and two sides: one channel at a time begins a read and one a write, and an access keeps its side for as many
 //! cycles as its data need. Channels take turns; a wait is charged to the owners of the channels that had the turns. What it deliberately
-//! does not know: which memory an address is in, and what an access costs there; whoever has the engine forwards its accesses.
+//! does not know: which memory an address is in, and what an access costs there; the component that holds the engine forwards its accesses.
 
 mod channel;
 mod descriptor;
@@ -20,7 +20,7 @@ use bulkhead_abi::dma::{
 };
 use channel::{Channel, NUMBERS};
 
-/// What an engine did.
+/// Statistics of an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DmaStatistics {
     /// Reads begun, words of descriptors included.
@@ -45,7 +45,7 @@ pub struct Dma {
     turn: [usize; 2],
     /// The channel that has the side, and until when.
     held: [(usize, Tick); 2],
-    /// Channels that have begun to ask for an interrupt since this was looked at, a bit each.
+    /// Channels that have begun to ask for an interrupt since this was last read, one bit each.
     raised: u8,
     /// The next step.
     next: Tick,
@@ -96,7 +96,7 @@ impl Dma {
         }
     }
 
-    /// What it did.
+    /// Its statistics.
     pub fn statistics(&self) -> &DmaStatistics {
         &self.statistics
     }
@@ -180,7 +180,7 @@ impl Dma {
         self.held.map(|(_, until)| until)
     }
 
-    /// Every channel that wants a turn at a side and does not wait yet waits for the rest of the present one.
+    /// Every channel that wants a turn at a side, and does not wait yet, waits for the rest of the present turn.
     fn wait_for_rest(&mut self, side: Side, now: Tick) {
         let (holder, until) = self.held[side as usize];
         let owner = self.channels[holder].owner;
@@ -246,7 +246,7 @@ impl Dma {
         let until = self.until();
         let channels = self.channels.iter();
         let next = channels.map(|channel| channel.next_time(now, until)).min();
-        // What is possible now gets its turn in the next cycle.
+        // An access that is possible now gets its turn in the next cycle.
         self.next = next.unwrap_or(Tick::MAX).max(now + self.cycle);
     }
 }

@@ -15,10 +15,10 @@ use crate::types::Tick;
 use bulkhead_abi::bandwidth::*;
 use std::cmp::Ordering;
 
-/// What a slot costs at weight 1.
+/// The cost of a slot at weight 1.
 const COST: u64 = 1 << 24;
 
-/// What a requester has.
+/// The limits of a requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// Slots of each window that it gets before all others (`Rbwb`).
@@ -41,7 +41,7 @@ struct Share {
 pub(super) struct Shares {
     /// Ticks of a window.
     window: Tick,
-    /// The window that `used` is about.
+    /// The window in which `used` counts.
     number: u64,
     by: Vec<Share>,
     /// The time of further slots.
@@ -64,7 +64,7 @@ impl Shares {
         }
     }
 
-    /// From now on, a requester has this.
+    /// From now on, a requester has this limit.
     pub fn set(&mut self, rcid: u16, limit: Limit) {
         self.by[usize::from(rcid)].limit = limit;
     }
@@ -83,12 +83,12 @@ impl Shares {
         let weight = self.by[usize::from(rcid)].limit.weight;
         match weight > 0 || self.has_reserved(rcid, at) {
             true => at,
-            // Whoever has no weight has a reservation.
+            // A requester without a weight has a reservation.
             false => (at / self.window + 1) * self.window,
         }
     }
 
-    /// Which of two requesters that may have the slot at `at` comes first.
+    /// Which of two requesters comes first, if both may have the slot at `at`.
     pub fn compare(&self, at: Tick, one: u16, other: u16) -> Ordering {
         let key = |rcid: u16| match self.has_reserved(rcid, at) {
             true => (false, 0),
@@ -135,7 +135,7 @@ pub struct Bandwidth {
     reservable: u16,
     limits: Vec<Limit>,
     counters: Vec<Counter>,
-    /// What software wrote to the control registers last, with the status: monitoring, allocation.
+    /// The values that software last wrote to the control registers, with the status: monitoring, allocation.
     controls: [u64; 2],
     allocation: u64,
     counter: u64,
@@ -160,7 +160,7 @@ impl BandwidthConfig {
 }
 
 impl Bandwidth {
-    /// As after reset: RCID 0 has all that can be reserved; the others have a weight of 1.
+    /// The state after reset: RCID 0 has all that can be reserved; the others have a weight of 1.
     ///
     /// # Panics
     /// If nothing can be reserved. The configuration is refused then.
@@ -188,7 +188,7 @@ impl Bandwidth {
         }
     }
 
-    /// What each RCID has.
+    /// The limit of each RCID.
     pub fn limits(&self) -> &[Limit] {
         &self.limits
     }

@@ -5,7 +5,7 @@ use crate::config::dram::Policy;
 
 const SLOT: Tick = 10;
 
-/// Each of so many slots and the class that gets it, if these classes always want one.
+/// The class that gets each of the slots, if these classes always want one.
 fn served(shares: &mut Shares, wanting: &[u16], slots: u64) -> Vec<Option<u16>> {
     let slot = |number| {
         let at = number * SLOT;
@@ -31,7 +31,7 @@ fn count(all: &[Option<u16>], rcid: u16) -> usize {
     all.iter().filter(|one| **one == Some(rcid)).count()
 }
 
-/// In each window everybody has its reserved slots, whatever the weights; the others are divided as the weights are.
+/// In each window, every class gets its reserved slots, whatever the weights; the other slots are divided as the weights are.
 #[test]
 fn reserved_slots_come_first_and_the_others_go_by_weight() {
     let mut all = shares(&[(3, 1), (5, 3), (0, 6)]);
@@ -58,7 +58,7 @@ fn without_a_weight_a_limit_is_hard() {
     }
 }
 
-/// What others do not use goes to those that have a weight.
+/// Slots that others do not use go to those that have a weight.
 #[test]
 fn unused_slots_are_used_by_others() {
     let mut all = shares(&[(10, 1), (5, 1), (3, 0)]);
@@ -66,7 +66,7 @@ fn unused_slots_are_used_by_others() {
     assert_eq!(count(&got, 1), 200);
 }
 
-/// A small weight among large ones gets its part, also where each window has only few free slots.
+/// A class with a small weight among large ones gets its share even if each window has only a few free slots.
 #[test]
 fn the_smallest_weight_is_not_starved() {
     let mut all = shares(&[(18, 0), (0, 255), (0, 1), (0, 255)]);
@@ -76,7 +76,7 @@ fn the_smallest_weight_is_not_starved() {
     assert!((3..=5).contains(&small), "4 of 2044: {small}");
 }
 
-/// Whoever wanted nothing for long does not make the others wait for that.
+/// A class that has wanted nothing for long does not make the others wait for it.
 #[test]
 fn silence_gains_nothing() {
     let mut all = shares(&[(0, 1), (0, 1)]);

@@ -234,7 +234,7 @@ impl Banks {
         self.of_bank(command).until
     }
 
-    /// What holds a command back, apart from the buses.
+    /// The constraint that holds a command back, apart from the buses.
     fn of_bank(&self, command: Command) -> Constraint {
         match command {
             Command::Activate { bank, .. } => self.banks[bank as usize]

@@ -48,7 +48,7 @@ pub(super) struct Segment {
     pub(super) bursts: u32,
     pub(super) ready: Tick,
     pub(super) owner: Owner,
-    /// Whose turn its slots are.
+    /// The requester whose turns its slots are.
     pub(super) requester: Owner,
     pub(super) write: bool,
     /// Whether it is in the write queue and acknowledged.
@@ -82,7 +82,7 @@ pub(super) enum Choice {
     Refresh,
 }
 
-/// What the visible segments want from a bank. Valid for one decision.
+/// The needs of the visible segments at a bank. Valid for one decision.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Wish {
     pub(super) decision: u64,

@@ -44,7 +44,7 @@ pub struct Request<T> {
     pub write: bool,
     /// The owner that pays.
     pub owner: Owner,
-    /// With slots, whose turn it uses: one name for each tile, or for each hart of a cluster ([`Turns`]).
+    /// With slots, the requester whose turn it uses: one name for each tile, or for each hart of a cluster ([`Turns`]).
     pub requester: Owner,
 }
 
@@ -157,7 +157,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 if let Some(shares) = &mut channel.shares {
                     shares.set(rcid, limit);
                 }
-                // What was to be next may have no slot any more.
+                // The request that was to be next may no longer have a slot.
                 if channel.next.is_some() {
                     channel.floor = channel.floor.max(align(now, self.config.timing.cycle));
                     self.look(index, now);
@@ -383,11 +383,11 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 continue;
             }
             if let Some(shares) = &channel.shares {
-                // Until then it has used up what it may.
+                // Until then it has used up its share.
                 let from = w.account.accounted();
                 let free = shares.may(segment.requester.activity, from).min(at);
                 let (own, limit) = (w.owner, Resource::Bandwidth(self.tile));
-                // What is still in the front end waits for nothing.
+                // A request that is still in the front end waits for nothing.
                 let waited = free.max(from) - from;
                 ledger.wait(&mut w.account, own, own, limit, waited);
             }

@@ -36,7 +36,7 @@ struct Bench {
     controller: Controller<usize>,
     ledger: Ledger,
     served: Vec<(usize, Tick)>,
-    /// Whose turn an owner's requests use.
+    /// The requester whose turn an owner's requests use.
     requester: fn(Owner) -> Owner,
 }
 
@@ -583,7 +583,8 @@ proptest! {
     }
 }
 
-/// The requests of this many requesters, one of whom has much under way: others are served after one slot of each requester, whatever that is.
+/// One of this many requesters has many requests under way: the others are served after one slot of each requester, whatever a requester
+/// is.
 #[test]
 fn a_requester_is_a_tile_or_a_hart_of_one() {
     // Hart 0 of tile 0 has eight requests under way when hart 1 asks for one.
@@ -594,7 +595,7 @@ fn a_requester_is_a_tile_or_a_hart_of_one() {
         requests.push((1, Owner::new(0, 1), 65536, false));
         *b.ends(&requests).last().expect("nine")
     };
-    // Slots of 46 cycles; the first one begins after the front end of 10. Data ends 11 + 11 + 4 after the begin of a slot.
+    // Slots of 46 cycles; the first one begins after the front end of 10. Data ends 11 + 11 + 4 after the start of a slot.
     assert_eq!(served(|owner| owner), 10 + 46 + 26);
     assert_eq!(served(|owner| Owner::new(owner.tile, 0)), 10 + 8 * 46 + 26);
 }

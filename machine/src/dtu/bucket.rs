@@ -11,7 +11,7 @@
 
 use crate::types::Tick;
 
-/// What waits for tokens.
+/// A requester that waits for tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiter {
     /// The tile's first hart, with an access that left the caches.

@@ -476,7 +476,7 @@ impl Dtu {
         }
     }
 
-    /// Ends the transfer if no part of it is outstanding any more.
+    /// Ends the transfer if no part of it is outstanding.
     fn check_end<E: Env>(&mut self, env: &mut E) {
         let Some(transfer) = self.running.as_mut().and_then(Running::transfer) else {
             return;

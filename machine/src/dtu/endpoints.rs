@@ -9,7 +9,7 @@ use bulkhead_abi::dtu::{
 };
 use bulkhead_abi::message::{FLAG_REPLY, HEADER_SIZE, Header};
 
-/// What the unit remembers of an endpoint besides its registers.
+/// The unit's knowledge of an endpoint besides its registers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Side {
     /// The unit's epoch when it was last configured, so that nothing begun earlier can complete afterwards.
@@ -22,7 +22,7 @@ struct Side {
     storing: u32,
 }
 
-/// The shares of gates that messages at a receive endpoint have. They are apart from [`Side`], which is looked through often.
+/// The shares of gates that messages at a receive endpoint have. They are separate from [`Side`], which is searched often.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shares {
     /// A bit for each share that a message has.
@@ -323,7 +323,7 @@ impl EndpointFile {
     /// recipient.
     ///
     /// # Errors
-    /// [`DtuError::ReceiverGone`] if the endpoint was configured anew in the meantime.
+    /// [`DtuError::ReceiverGone`] if the endpoint was reconfigured in the meantime.
     pub fn commit(
         &mut self,
         reservation: &Reservation,

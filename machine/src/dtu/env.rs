@@ -9,7 +9,7 @@ use crate::types::{Block, Owner, Tick, TileId};
 use bulkhead_abi::dtu::{DtuError, Opcode};
 use thiserror::Error;
 
-/// What a tile number means.
+/// The meaning of a tile number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum TileKind {
     /// No such tile.
@@ -65,7 +65,7 @@ pub struct ProtectionFault {
     pub write: bool,
 }
 
-/// What the hart does after a register write.
+/// The hart's reaction to a register write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteEffect {
     /// It continues.
@@ -120,7 +120,7 @@ pub enum Observation {
     Unfetched(Unfetched),
     /// A command of the unprivileged page starts.
     CommandBegin {
-        /// What it does.
+        /// Its operation.
         opcode: Opcode,
         /// Its endpoint.
         endpoint: u16,
@@ -129,7 +129,7 @@ pub enum Observation {
     },
     /// The running command is done.
     CommandEnd {
-        /// What it did.
+        /// Its operation.
         opcode: Opcode,
         /// Its outcome.
         error: DtuError,

@@ -22,7 +22,7 @@ pub enum JobId {
     Receive,
 }
 
-/// What a job moves.
+/// The data of a job.
 #[derive(Clone, Debug)]
 pub enum Moves {
     /// Reads this many bytes from memory.

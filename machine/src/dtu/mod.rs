@@ -65,9 +65,9 @@ pub struct Dtu {
     local: LocalPort,
     receive: ReceiveUnit,
     requests: Requests,
-    /// On whose behalf the kernel sends its next request.
+    /// The activity on whose behalf the kernel sends its next request.
     asks_for: Option<Owner>,
-    /// On whose behalf TileMux received its last request.
+    /// The activity on whose behalf TileMux received its last request.
     asked_by: Option<Owner>,
     write_back: Option<WriteBack>,
 
@@ -196,7 +196,7 @@ impl Dtu {
         }
     }
 
-    /// On whose behalf the kernel sent the last request to this tile's TileMux, if known. Answers once per request.
+    /// The activity on whose behalf the kernel sent the last request to this tile's TileMux, if known. Answers once per request.
     pub fn take_asker(&mut self) -> Option<Owner> {
         self.asked_by.take()
     }

@@ -174,7 +174,7 @@ impl Dtu {
             Err(error) => self.message_end(env, Err(error)),
             Ok(reservation) => {
                 storing.reservation = Some(reservation);
-                // What the sender's gate has of the buffer is for the unit alone.
+                // The shares that the sender's gate has of the buffer are for the unit alone.
                 let header = Header {
                     shares: 0,
                     ..incoming.header

@@ -30,7 +30,7 @@ struct Waiting {
     stretch: Option<(Party, Tick)>,
 }
 
-/// What a receiver is working on.
+/// The work of a receiver.
 #[derive(Clone, Copy, Debug)]
 struct Work {
     place: Place,

@@ -1,7 +1,7 @@
 //! Home agents in front of the memories: their packets, and when memory answers.
 //!
-//! Why it exists: a [`Home`] knows no times. Bytes that a cluster gives up are in memory when their packet has arrived, and go to
-//! whoever wanted them at once; writing them to the chips takes its time beside that. A line is busy until the answer leaves, so a later
+//! Why it exists: a [`Home`] knows no times. Bytes that a cluster gives up are in memory when their packet has arrived, and go at once to
+//! the cluster that wanted them; writing them to the chips takes its time beside that. A line is busy until the answer leaves, so a later
 //! question to the same cluster comes behind it: both take the same network. What it deliberately does not know: clusters.
 
 use super::{Fabric, access_chips, range};
@@ -32,7 +32,7 @@ impl Fabric {
         self.obey(now, index);
     }
 
-    /// What a cluster has given up is in memory from now on.
+    /// From now on, memory has what a cluster has given up.
     ///
     /// # Panics
     /// If the packet announces bytes that it does not have, or has a line and announces none: bytes would be lost.
@@ -137,7 +137,7 @@ impl Fabric {
         if !given {
             return self.access(now, index, read, request, kind);
         }
-        // The line goes on at once, and to the chips beside that. The hart that wanted it pays, as for lines that its fills drive out.
+        // The line continues at once, and goes to the chips in parallel. The hart that wanted it pays, as for lines that its fills evict.
         let (id, owner, tag) = (self.memories[index].id, request.owner, request.tag);
         let stored = PacketKind::Stored;
         let mut packet = Packet::request(now, id, id, owner, tag, Transaction::CacheWrite, stored);

@@ -24,7 +24,7 @@ pub enum Timing {
     Pending(u32),
 }
 
-/// What an access to the data side is for.
+/// The purpose of an access to the data side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// A load.
@@ -37,7 +37,7 @@ pub enum Access {
     Walk,
 }
 
-/// What a cache-management operation does with a line, in all caches of the tile.
+/// The effect of a cache-management operation on a line, in all caches of the tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Management {
     /// Removes the line; its contents are lost.
@@ -110,7 +110,7 @@ pub struct DeviceWrite {
     pub sleep: bool,
 }
 
-/// What the caches have counted for a hart, up to the hart's current time.
+/// Event counts of the caches for a hart, up to the hart's current time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CacheEvents {
     /// Lines that entered the first-level instruction cache.
@@ -140,8 +140,8 @@ pub struct CacheEvents {
 /// The location of a byte of a line, which only the bus interprets. The bytes of a line have consecutive places.
 pub type Place = u64;
 
-/// What the hart needs from its tile. All addresses are physical addresses of the tile; sizes are 1, 2, 4 or 8 bytes and
-/// functional accesses are naturally aligned or lie within one page.
+/// The interface of the hart to its tile. All addresses are physical addresses of the tile; sizes are 1, 2, 4 or 8 bytes and functional
+/// accesses are naturally aligned or lie within one page.
 pub trait Bus {
     /// The hart must ask before every access to the data side, loads included, and each access must be before the horizon. The memory ports
     /// are contended, so the hart may not remember any line.
@@ -281,7 +281,7 @@ pub trait Bus {
         let _ = (physical, atomic);
         false
     }
-    /// The requests from now on go with these identifiers (`srmcfg`).
+    /// From now on, requests carry these identifiers (`srmcfg`).
     fn identify(&mut self, ids: QosIds) {
         let _ = ids;
     }
@@ -302,7 +302,7 @@ pub trait Bus {
     /// A number that changes when the physical map or the tile's rights change: the hart then drops translations and decoded
     /// blocks. It may change only while the hart does not run, or in a device access.
     fn epoch(&self) -> u32;
-    /// What the caches have counted for the hart. It changes with the hart's own accesses and when lines arrive, so never before the hart's
+    /// Event counts of the caches for the hart. They change with the hart's own accesses and when lines arrive, so never before the hart's
     /// current time.
     fn cache_events(&self) -> CacheEvents {
         CacheEvents::default()

@@ -40,7 +40,7 @@ pub struct Counters {
     frozen: [u64; 32],
     /// The value when the hart last checked for an overflow.
     last: [u64; 32],
-    /// What the caches had counted when the hart last asked them.
+    /// Event counts of the caches when the hart last asked them.
     caches: CacheEvents,
 }
 

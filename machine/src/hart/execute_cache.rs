@@ -32,7 +32,7 @@ impl Core {
         machine.into_iter().chain(supervisor)
     }
 
-    /// What a management operation does in the current mode; `None` if it may not be executed.
+    /// The effect of a management operation in the current mode; `None` if it may not be executed.
     fn management(&self, op: &Op) -> Option<Management> {
         use environment::*;
         let all = |bit: u64| self.environments().all(|register| register & bit != 0);

@@ -25,7 +25,7 @@ use crate::types::Tick;
 pub struct RemoteAccess {
     /// Physical address.
     address: u64,
-    /// What to do with the answer.
+    /// The action on the answer.
     action: Action,
     /// The access travels on the write network.
     write: bool,

@@ -83,7 +83,7 @@ pub struct Late {
     pub line: u64,
     /// Physical address.
     pub address: u64,
-    /// What to do.
+    /// Its action.
     pub action: Action,
 }
 

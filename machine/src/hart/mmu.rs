@@ -52,7 +52,7 @@ pub enum MemoryType {
     Pma,
     /// Not cached, weakly ordered (NC).
     Uncached,
-    /// Not cached; accesses are made one after the other (IO).
+    /// Not cached; accesses are made one at a time (IO).
     Ordered,
 }
 

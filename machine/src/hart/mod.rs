@@ -696,7 +696,7 @@ impl Hart {
         self.core.csr_write(number, value, now).is_ok()
     }
 
-    /// What the hart has counted since it was created.
+    /// Statistics of the hart since it was created.
     pub fn statistics(&self) -> &HartStatistics {
         &self.core.statistics
     }

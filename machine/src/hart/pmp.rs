@@ -11,7 +11,7 @@ const X: u8 = 4;
 const LOCK: u8 = 0x80;
 const ADDRESS_MASK: u64 = (1 << 54) - 1;
 
-/// What an access needs.
+/// The right that an access needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
     /// Read.

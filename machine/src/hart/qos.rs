@@ -10,13 +10,13 @@ use bulkhead_abi::cbqri::{SRMCFG_MCID, SRMCFG_RCID};
 /// The identifiers of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QosIds {
-    /// Whose limits it uses (RCID).
+    /// The limits that it uses (RCID).
     pub rcid: u16,
-    /// Whose counters count it (MCID).
+    /// The counters that count it (MCID).
     pub mcid: u16,
 }
 
-/// What `srmcfg` of a hart may hold.
+/// The values that `srmcfg` of a hart may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QosRange {
     /// RCIDs below this one are legal; a power of two, at most 4096.
@@ -48,7 +48,7 @@ impl Qos {
         u64::from(self.ids.rcid) << SRMCFG_RCID | u64::from(self.ids.mcid) << SRMCFG_MCID
     }
 
-    /// Both fields take any value and keep a legal one: as many low bits as there are.
+    /// Both fields take any value and keep a legal one: as many low bits as the legal identifiers have.
     pub fn write(&mut self, value: u64) {
         let field = |at: u32, count: u16| (value >> at) as u16 & (count - 1);
         self.ids = QosIds {
@@ -62,7 +62,7 @@ impl Qos {
 }
 
 impl Core {
-    /// Tells the bus with which identifiers the following requests go.
+    /// Tells the bus which identifiers the following requests carry.
     #[cold]
     pub(super) fn identify<B: Bus>(&self, bus: &mut B) {
         if let Some(qos) = &self.csr.qos {

@@ -30,7 +30,7 @@ const GROUPS: usize = 32;
 pub(super) enum Sharing {
     /// It has not run yet.
     Undecided,
-    /// Those of a group.
+    /// The blocks of a group.
     Group(usize),
     /// Its own.
     Own,
@@ -59,8 +59,8 @@ impl SharedBlocks {
 }
 
 impl Hart {
-    /// [`Hart::run`] for one of several harts with the same code, which share decoded blocks. A hart that has begun so must not be run in
-    /// another way.
+    /// [`Hart::run`] for one of several harts with the same code, which share decoded blocks. A hart that was first run this way must not
+    /// be run in another way.
     pub fn run_shared<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -79,7 +79,7 @@ impl Hart {
             if !std::mem::take(&mut self.leaves) {
                 return stop;
             }
-            // It has stopped before a block, and goes on there with other blocks.
+            // It has stopped before a block, and continues there with other blocks.
             self.join(shared, group + 1);
         }
         self.run(bus, horizon)

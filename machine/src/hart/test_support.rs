@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 pub const BASE: u64 = 0x8000_0000;
 pub const DEVICE: u64 = 0x1000_0000;
 
-/// Encodes instructions one after the other. Branch targets are instruction indexes.
+/// Encodes instructions in sequence. Branch targets are instruction indexes.
 #[derive(Default, Clone)]
 pub struct Assembler {
     pub words: Vec<u32>,
@@ -114,7 +114,7 @@ pub const MRET: u32 = 0x3020_0073;
 pub const FENCE: u32 = 0x0ff0_000f;
 pub const FENCE_I: u32 = 0x100f;
 
-/// What the flat bus reports to its hart later.
+/// An event that the flat bus reports to its hart later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// An access to this address completes.

@@ -275,7 +275,7 @@ proptest! {
         prop_assert_eq!(wide, narrow);
     }
 
-    /// What the hart remembers of a cache makes no difference, whether lines of many sets or of one.
+    /// The hart's knowledge of a cache makes no difference, whether it covers lines of many sets or of one.
     #[test]
     fn known_lines_do_not_change_results(
         steps in prop::collection::vec(step(), 5..60),

@@ -38,8 +38,8 @@ pub enum Transaction {
     CacheRead,
     /// A cache line written back: until the acknowledgement.
     CacheWrite,
-    /// A question of a home agent to a cluster, if another cluster answered later: until its answer. The last answer is a part of the
-    /// request for which they were asked.
+    /// A home agent's question to a cluster, if another cluster answered later: until its answer. The last answer is part of the request
+    /// that caused the questions.
     Probe,
     /// A chunk that a DTU reads from memory, or an element that a DMA engine reads: request to data.
     DmaRead,

@@ -191,19 +191,19 @@ pub struct Ended {
     pub end: Tick,
 }
 
-/// What an owner asked memory for, in order: of each line its address, as a tile's caches know it.
+/// The lines that an owner asked memory for, in order: the address of each line, as a tile's caches know it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// Lines that were read.
     pub reads: Vec<u64>,
     /// Lines that were written.
     pub writes: Vec<u64>,
-    /// How many more there were, which were not kept.
+    /// Number of lines that were not kept.
     pub unkept: u64,
 }
 
 impl Asked {
-    /// Lines of one owner that are kept at most, 8 bytes for each.
+    /// Maximum number of lines kept for one owner, 8 bytes each.
     pub const MOST: usize = 1 << 20;
 }
 
@@ -241,8 +241,8 @@ impl Ledger {
         booking.longest = booking.longest.max(ticks);
     }
 
-    /// [`Ledger::book`] for a component that books the same few triples again and again: `place` is its own, says where the last one was, and
-    /// saves the hash.
+    /// [`Ledger::book`] for a component that books the same few triples again and again: `place` belongs to the component, says where the
+    /// last booking was, and saves the hash.
     pub fn book_again(
         &mut self,
         place: &mut u32,
@@ -359,7 +359,7 @@ impl Ledger {
         self.ended.get_or_insert_default();
     }
 
-    /// Keeps from now on what a hart of a cluster asks memory for, up to [`Asked::MOST`] lines.
+    /// From now on, keeps the lines that a hart of a cluster asks memory for, up to [`Asked::MOST`] of them.
     pub fn keep_asked(&mut self, owner: Owner) {
         self.asked.entry(owner).or_default();
     }
@@ -378,7 +378,7 @@ impl Ledger {
         }
     }
 
-    /// What a hart of a cluster asked memory for, if that was kept.
+    /// The lines that a hart of a cluster asked memory for, if they were kept.
     pub fn asked(&self, owner: Owner) -> Option<&Asked> {
         self.asked.get(&owner)
     }

@@ -115,7 +115,7 @@ pub struct Processor {
     works: bool,
     /// TileMux has the hart because the chosen activity made a request.
     asked: bool,
-    /// On whose behalf the kernel asked for what TileMux does next.
+    /// The activity on whose behalf the kernel asked for TileMux's next work.
     asker: Option<Owner>,
     /// The activity for which TileMux works at the kernel's request.
     client: Option<Owner>,

@@ -11,7 +11,7 @@
 use crate::hart::RemoteOperation;
 use crate::types::{Tick, TileId};
 
-/// What a tile may do in a range of another tile's window.
+/// The rights of a tile in a range of another tile's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuardRule {
     /// The tile that asks.
@@ -26,7 +26,7 @@ pub struct GuardRule {
     pub write: bool,
 }
 
-/// What a tile was refused.
+/// The requests of a tile that were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusals {
     /// The tile that asked.
@@ -37,7 +37,7 @@ pub struct Refusals {
     pub at: Tick,
     /// Its offset in the window.
     pub offset: u64,
-    /// It would have written.
+    /// It was a write.
     pub write: bool,
 }
 
@@ -70,7 +70,7 @@ impl Guard {
         fits
     }
 
-    /// What was refused, by requesting tile.
+    /// The refused requests, by requesting tile.
     pub fn refused(&self) -> &[Refusals] {
         &self.refused
     }

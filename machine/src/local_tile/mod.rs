@@ -231,7 +231,7 @@ impl LocalTile {
         self.parts.own(physical)
     }
 
-    /// What the DMA engine did, if there is one.
+    /// Statistics of the DMA engine, if there is one.
     pub fn dma(&self) -> Option<&DmaStatistics> {
         self.parts.dma.as_deref().map(Dma::statistics)
     }

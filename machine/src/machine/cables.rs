@@ -142,7 +142,7 @@ impl Machine {
             .min(self.fabric.next_time())
     }
 
-    /// What the network cards counted, by tile.
+    /// Counters of the network cards, by tile.
     pub fn network_cards(&self) -> Vec<(TileId, CardCounters)> {
         let cards = self.tiles.iter();
         let cards = cards.filter_map(|t| t.card().map(|card| (t.id(), card.counters)));

@@ -1,14 +1,15 @@
 //! Consoles of a chip's tiles.
 //!
-//! Why it exists: a program may print for ever, and a chip may have a thousand tiles; what the host keeps of all of them together is limited,
-//! and each tile has its own part of that. What it deliberately does not know: who prints what.
+//! Why it exists: a program may print forever, and a chip may have a thousand tiles; what the host keeps of all of them together is
+//! limited, and each tile has its own part of that. What it deliberately does not know: who prints what.
 
 use super::{Machine, MachineError};
 use crate::cluster_tile::ClusterTile;
 use crate::device::uart::{OUTPUT_MAX, Uart};
 use crate::types::TileId;
 
-/// Maximum bytes of output kept of all tiles together. A chip of up to four consoles keeps [`OUTPUT_MAX`] of each, one of 1024 64 KiB.
+/// Maximum bytes of output kept of all tiles together. A chip of up to four consoles keeps [`OUTPUT_MAX`] of each; a chip of 1024 consoles
+/// keeps 64 KiB of each.
 const CONSOLES_MAX: usize = 1 << 26;
 
 impl Machine {

@@ -1,4 +1,4 @@
-//! Whose hart ended a run, and what harts have in their registers and on their stacks.
+//! The owner whose hart ended a run, and the contents of harts' registers and stacks.
 //!
 //! Why it exists: the reader of a report about an unhandled trap, or about a program that did not finish, wants the chain of calls. What it
 //! deliberately does not know: programs.
@@ -115,7 +115,7 @@ impl Machine {
             let mut bytes = vec![0; PAGE as usize];
             // An overrun stack begins below memory.
             self.peek(tile, from, &mut bytes).ok()?;
-            // What was stored last may have no line yet to be stored in.
+            // The latest stores may still wait for their lines.
             for (store, length, value) in hart.waiting_stores() {
                 for (at, byte) in (store..).zip(value.to_le_bytes()).take(length.into()) {
                     if at & !(PAGE - 1) == from {

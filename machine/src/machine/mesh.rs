@@ -27,7 +27,7 @@ pub(super) struct Mesh {
     positions: Vec<Option<u32>>,
     /// When each tile acts next.
     next: Vec<Tick>,
-    /// The tiles that act before `soon_until`, and some that do not any more: a bit for each position.
+    /// The tiles that act before `soon_until`, and some that no longer do: a bit for each position.
     soon: Vec<u64>,
     soon_until: Tick,
     /// How far ahead a tile counts as soon. Changes only the time of the host.
@@ -38,7 +38,7 @@ pub(super) struct Mesh {
     blocks: SharedBlocks,
 }
 
-/// Windows after which the set of tiles that act soon is made anew, about: entering and leaving it costs a place in the heap.
+/// Approximate number of windows after which the set of tiles that act soon is rebuilt: entering and leaving it costs a place in the heap.
 const WINDOWS_OF_A_SET: Tick = 64;
 
 /// The two earliest moments at which tiles act, and which tile is first.
@@ -134,7 +134,7 @@ impl Mesh {
         })
     }
 
-    /// The earliest tiles. Those that do not act soon any more leave the set for the heap; if no tile is left, the set is made anew.
+    /// The earliest tiles. Those that no longer act soon leave the set for the heap; if no tile is left, the set is rebuilt.
     fn earliest(&mut self) -> Earliest {
         let mut earliest = Earliest {
             first: Tick::MAX,
@@ -242,7 +242,7 @@ impl Mesh {
         true
     }
 
-    /// What happened on the tiles. For a digest. Omits a guard that refused nothing and a DMA engine that did nothing.
+    /// Events on the tiles. For a digest. Omits a guard that refused nothing and a DMA engine that did nothing.
     pub(super) fn observations(&self) -> impl Iterator<Item = String> + '_ {
         self.tiles.iter().flat_map(|tile| {
             let refused = tile.guard().map(Guard::refused);
@@ -259,7 +259,7 @@ impl Mesh {
         })
     }
 
-    /// What the harts counted.
+    /// Statistics of the harts.
     pub(super) fn harts<'a>(
         &'a self,
         config: &'a PlatformConfig,
@@ -285,7 +285,7 @@ impl Machine {
         self.mesh.tiles.iter().flat_map(of).collect()
     }
 
-    /// What the local memories did, and the tightly coupled ones of each tile together, by tile.
+    /// Statistics of the local memories, and of the tightly coupled ones of each tile together, by tile.
     pub fn local_memories(&self) -> Vec<(TileId, LocalMemoryStatistics)> {
         let tiles = self.mesh.tiles.iter();
         let meshed = tiles.map(|t| (t.id(), *t.memory().statistics()));
@@ -296,7 +296,7 @@ impl Machine {
         all
     }
 
-    /// What a tile's DMA engine did; `None`: it has none.
+    /// Statistics of a tile's DMA engine; `None`: it has none.
     pub fn dma(&self, tile: TileId) -> Option<DmaStatistics> {
         self.mesh.tile(tile)?.dma().copied()
     }
@@ -321,8 +321,8 @@ impl Machine {
             .ok_or(MachineError::NoRules(tile, rules))
     }
 
-    /// What the guards refused: the tile with the guard, and what it refused to another tile. Sorted by tile, then in the order of the
-    /// first refusals.
+    /// The requests that guards refused: the tile with the guard, and what it refused to another tile. Sorted by tile, then in the order of
+    /// the first refusals.
     pub fn refused(&self) -> Vec<(TileId, Refusals)> {
         let guarded = |tile: &LocalTile| Some((tile.id(), tile.guard()?.refused().to_vec()));
         let mut all: Vec<_> = self.mesh.tiles.iter().filter_map(guarded).collect();

@@ -19,11 +19,11 @@ use crate::tile::{End, Tile};
 use crate::types::Owner;
 use crate::types::{Tick, TileId, later};
 
-/// How far a part may be ahead of all others, in cycles of the slowest hart: no message needs that limit, but what a part does after
-/// another one has ended the run is for nothing.
+/// How far a part may be ahead of all others, in cycles of the slowest hart. No message needs that limit, but work that a part does after
+/// another one has ended the run is wasted.
 const AHEAD: u64 = 256;
 
-/// What is at a position of the fabric.
+/// The part at a position of the fabric.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// A cluster, by its place among them.
@@ -47,7 +47,7 @@ pub(super) struct Parts {
     ahead: Tick,
     /// For each position, the engines that interrupt the part there, by their places among the engines. Empty if none does.
     interrupted_by: Vec<Vec<usize>>,
-    /// The host visits the parts in the other order, which must change nothing.
+    /// The host visits the parts in reverse order, which must change nothing.
     #[cfg(test)]
     backwards: bool,
 }
@@ -119,12 +119,13 @@ impl Parts {
         }
     }
 
-    /// For each tile, the earliest moment at which an interrupt may arrive there that is not in the network yet. Empty if no part interrupts
-    /// another one. `arrival` is the earliest moment at which what is in the network may arrive at a position, `network` that of anything.
+    /// For each tile, the earliest moment at which an interrupt that is not in the network yet may arrive there. Empty if no part
+    /// interrupts another one. `arrival` is the earliest moment at which anything in the network may arrive at a position, `network` that
+    /// at any position.
     ///
-    /// An engine acts at its next event, or when something reaches it: what is on its way there, a packet that another part hands over, or
-    /// one that another part hands over when something has reached that part. What the interrupted part itself sends does not count: it
-    /// stops by itself before that could come back.
+    /// An engine acts at its next event, or when something reaches it: a packet on its way there, a packet that another part hands over, or
+    /// a packet that another part hands over after something has reached that part. What the interrupted part itself sends does not count:
+    /// the part stops by itself before that could come back.
     fn interrupts(
         &self,
         times: &[(Tick, Tick)],
@@ -156,7 +157,7 @@ impl Parts {
     }
 
     /// The next moment at which a part does something, and the earliest one at which it may hand a packet to the network. A tile that has
-    /// ended the run does nothing more; of a cluster, that hart.
+    /// ended the run does nothing more; in a cluster, this holds for the hart.
     fn times(&self, tiles: &[Tile], place: Place) -> (Tick, Tick) {
         match place {
             Place::Cluster(index) => {
@@ -177,7 +178,7 @@ impl Parts {
 #[derive(Clone, Copy, Debug)]
 struct Earliest {
     first: Tick,
-    /// Whose the first one is.
+    /// The index of the part with the first moment.
     who: usize,
     second: Tick,
 }
@@ -252,7 +253,7 @@ impl Machine {
         }
     }
 
-    /// The host visits the harts of clusters, and clusters and tiles, in the other order.
+    /// The host visits the harts of clusters, and clusters and tiles, in reverse order.
     #[cfg(test)]
     pub(crate) fn visit_harts_backwards(&mut self, backwards: bool) {
         self.parts.backwards = backwards;
@@ -261,7 +262,7 @@ impl Machine {
         }
     }
 
-    /// What a DMA engine beside the tiles did; `None`: there is no such engine.
+    /// Statistics of a DMA engine beside the tiles; `None`: there is no such engine.
     pub fn engine(&self, id: TileId) -> Option<DmaStatistics> {
         let mut engines = self.parts.engines.iter();
         let engine = engines.find(|engine| engine.id() == id)?;
@@ -297,7 +298,7 @@ impl Machine {
         engines.find(|engine| engine.id() == id)?.register(offset)
     }
 
-    /// What the caches of the clusters did.
+    /// Statistics of the caches of the clusters.
     pub(super) fn cluster_caches(&self) -> impl Iterator<Item = CacheReport> {
         let all = self.parts.clusters.iter().flat_map(ClusterTile::statistics);
         all.map(|(level, owner, counters)| CacheReport {
@@ -315,7 +316,7 @@ impl Machine {
             .collect()
     }
 
-    /// What the harts of the clusters counted, by cluster and port.
+    /// Statistics of the harts of the clusters, by cluster and port.
     pub(super) fn cluster_harts(&self) -> impl Iterator<Item = HartReport> {
         self.parts.clusters.iter().flat_map(|cluster| {
             let report = |(hart, cycle): (&Hart, Tick)| HartReport {
@@ -335,7 +336,7 @@ impl Machine {
             fabric,
             ..
         } = self;
-        // When a part has ended the run, the others come as far, and no further.
+        // When a part has ended the run, the others run up to that moment, and no further.
         let places = parts.places.iter();
         let ends = places.filter_map(|place| parts.end(tiles, *place));
         let end = ends.map(|(at, _)| at + 1).min();
@@ -379,7 +380,8 @@ impl Machine {
             return Some(Outcome::Limit);
         }
         let exit = self.exit;
-        // An engine or a tile answers what has arrived there and is not in the network any more. Without these, that is never.
+        // An engine or a tile answers requests that have arrived there and have left the network. Without these parts, there is no such
+        // answer.
         let engines = parts.engines.iter().map(BesidePart::next_time);
         let answers = engines.chain(tiles.iter().map(Tile::next_answer)).min();
         let answer = later(answers.unwrap_or(Tick::MAX), parts.across);
@@ -418,7 +420,7 @@ impl Machine {
                 true => parts.places.len() - 1 - i,
                 false => i,
             };
-            // What the network has, and not an interrupt that may come later, decides by whom a part is reached.
+            // The packets in the network, and not an interrupt that may come later, decide which part reaches a part.
             let (arrival, interrupt) = (arrival(fabric, i), interrupt(i));
             let limit = limit.min(later(earliest.of_others(i), parts.ahead));
             match parts.places[i] {

@@ -81,7 +81,8 @@ fn a_full_buffer_delays_those_who_go_elsewhere_and_its_holder_is_blamed() {
 }
 
 proptest! {
-    /// Random traffic at saturation: all packets are there from the first moment on, with one to three places in each buffer. All arrive; no delay is lost.
+    /// Random traffic at saturation: all packets are there from the first moment on, and each buffer has one to three places. All packets
+    /// arrive; no delay is lost.
     #[test]
     fn saturated_networks_drain(
         columns in 1u16..5,

@@ -38,7 +38,7 @@ const INTERFACE_PORTS: usize = 3;
 const READS: usize = 0;
 const WRITES: usize = 1;
 const ACKNOWLEDGEMENTS: usize = 2;
-/// Most networks of a chip.
+/// Maximum number of networks of a chip.
 pub const PLANES_MAX: usize = 3;
 
 /// Statistics of a link.
@@ -54,7 +54,7 @@ pub struct LinkStatistics {
     pub delayed: u64,
     /// Ticks that packets waited.
     pub waited: Tick,
-    /// Most packets that waited at the same time.
+    /// Maximum number of packets that waited at the same time.
     pub queue: u64,
 }
 
@@ -80,7 +80,7 @@ pub struct Delivery {
     pub at: Tick,
     /// The tile, as position in the list of tiles.
     pub position: usize,
-    /// The network that it came over: of packets that arrive at a tile in one tick, that of the first network comes first.
+    /// The network that it came over. Of packets that arrive at a tile in one tick, that of the first network comes first.
     pub plane: u8,
     /// The packet.
     pub packet: Box<Packet>,
@@ -160,7 +160,7 @@ struct Carried {
 
 impl Carried {
     fn add(&mut self, owner: Owner, bytes: u64) {
-        // Packets of one owner come in rows: most find their entry at once.
+        // Packets of one owner come in runs: most find their entry at once.
         if let Some(entry) = self.bytes.get_mut(self.last)
             && entry.0 == owner
         {
@@ -317,8 +317,8 @@ impl Network {
         self.planes
     }
 
-    /// Takes a packet at `at`. Ticks of `at` up to the clock's next edge and the interface's latency are service. Returns the time
-    /// of its first event.
+    /// Takes a packet at `at`. The ticks from `at` to the clock's next edge, and the interface's latency, are service. Returns the time of
+    /// its first event.
     ///
     /// # Errors
     /// The packet, if its source or destination does not exist.

@@ -9,7 +9,7 @@ pub use crate::ledger::{Account, Transaction};
 use crate::types::{Line, Owner, Tick, TileId};
 use bulkhead_abi::message::Header;
 
-/// What a cluster wants of a line.
+/// A cluster's request for a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Want {
     /// Its bytes, to read them.
@@ -20,7 +20,7 @@ pub enum Want {
     Manage(Management),
 }
 
-/// What a cluster has to do with a line that another one wants.
+/// How a cluster must treat a line that another one wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Surrender {
     /// Keep it shared, and give its bytes if memory has others.
@@ -32,7 +32,7 @@ pub enum Surrender {
 }
 
 impl Want {
-    /// What the other clusters have to do then.
+    /// How the other clusters must treat the line then.
     pub fn surrender(self) -> Surrender {
         match self {
             Want::Read | Want::Manage(Management::Clean) => Surrender::Share,
@@ -79,7 +79,7 @@ pub enum PacketKind {
     Message {
         /// Receive endpoint at the destination.
         endpoint: u16,
-        /// What the receiver's DTU stores before the payload.
+        /// The header that the receiver's DTU stores before the payload.
         header: Header,
         /// Position of `payload` in the message's payload: a message of more than a chunk travels in several packets,
         /// in order, and only the last one is answered.
@@ -126,13 +126,13 @@ pub enum PacketKind {
         /// The source, as the controller numbers it ([`bulkhead_abi::plic::source`]).
         source: u16,
     },
-    /// What a coherent cluster wants of a line from the memory's home agent.
+    /// A coherent cluster's request for a line, to the memory's home agent.
     Coherent {
         /// Address in the memory.
         address: u64,
         /// Bytes of the line.
         bytes: u32,
-        /// What it wants.
+        /// The request.
         want: Want,
     },
     /// Answer to a coherent read: see [`Packet::line`].
@@ -146,7 +146,7 @@ pub enum PacketKind {
     Managed,
     /// A home agent wants a line from a cluster. [`PacketKind::Surrendered`] answers it.
     Wanted {
-        /// What the cluster has to do.
+        /// How the cluster must treat the line.
         surrender: Surrender,
     },
     /// A cluster answers a home agent.

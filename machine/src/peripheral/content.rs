@@ -33,7 +33,7 @@ pub fn packet(seed: u64, (frame, line): (u32, u32), offset: u64, bytes: u32) -> 
     all.collect()
 }
 
-/// What an accelerator makes of bytes: their complement, so that a program sees that it has computed.
+/// The result of an accelerator: the complement of the bytes, so that a program sees that it has computed.
 pub fn computed(mut bytes: Box<[u8]>) -> Box<[u8]> {
     for byte in &mut bytes {
         *byte = !*byte;

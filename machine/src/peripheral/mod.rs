@@ -31,7 +31,7 @@ struct Running {
     /// Packets that have got a slot.
     taken: u64,
     next: (u32, u32),
-    /// When that packet is there.
+    /// When that packet is ready.
     at: Tick,
     /// When its frame began.
     frame: Tick,
@@ -48,9 +48,9 @@ pub struct Peripheral {
     queue: usize,
     windows: Vec<(u64, u64)>,
     kind: PeripheralKind,
-    /// Of a storage device.
+    /// Content of a storage device.
     content: Vec<u8>,
-    /// Of reads and of writes.
+    /// Paces of reads and of writes.
     paces: [Pace; 2],
     ticks_per_second: u64,
     /// The accelerator computes up to here.
@@ -115,7 +115,7 @@ impl Peripheral {
         }
     }
 
-    /// What it did.
+    /// Its statistics.
     pub fn statistics(&self) -> &DmaStatistics {
         &self.statistics
     }
@@ -136,7 +136,7 @@ impl Peripheral {
         self.next
     }
 
-    /// It has begun to ask for an interrupt since this was looked at: its owner.
+    /// The owner of the device, if it has begun to ask for an interrupt since the last call.
     pub fn take_raised(&mut self) -> Option<(u16, Owner)> {
         std::mem::take(&mut self.raised).then_some((0, self.owner))
     }
@@ -380,7 +380,7 @@ impl Peripheral {
 
     /// Ends the step and computes the next one.
     pub fn end_step(&mut self, now: Tick) {
-        // What is possible now gets its turn in the next cycle.
+        // Work that is possible now gets its turn in the next cycle.
         self.next = self.next_event(now).max(now + self.cycle);
     }
 

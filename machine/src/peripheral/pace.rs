@@ -73,7 +73,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is asked for and whenever, each stretch of time has at most its bucket and its rate; and an access that is due may begin.
+        /// Whatever is requested, and whenever: no stretch of time gets more than the bucket and the rate, and an access that is due may
+        /// begin.
         #[test]
         fn no_stretch_of_time_has_more_than_rate_and_bucket(
             rate in 1u64..1000, bucket in 64u64..300, scale in 1u64..5000,

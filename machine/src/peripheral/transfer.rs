@@ -75,7 +75,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Of a job, from a moment on, with pieces of at most `burst` bytes, `most` of them under way; the first one has this number.
+    /// A transfer of a job, from a moment on, in pieces of at most `burst` bytes, `most` of them under way; the first one has this number.
     pub fn new(job: Job, from: Tick, burst: u32, most: usize, first: u32) -> Self {
         Self {
             job,
@@ -94,7 +94,7 @@ impl Transfer {
         self.next == self.job.bytes && self.pieces.is_empty()
     }
 
-    /// Number behind the last piece.
+    /// The number after that of the last piece.
     pub fn number(&self) -> u32 {
         self.first.wrapping_add(self.pieces.len() as u32)
     }
@@ -184,7 +184,7 @@ impl Transfer {
         };
     }
 
-    /// The first piece that was read and not computed, if all earlier ones were: its bytes, and since when they are there.
+    /// The first piece that was read and not computed, if all earlier ones were computed: its bytes, and when they arrived.
     pub fn uncomputed(&mut self) -> Option<(&mut Box<[u8]>, Tick)> {
         let waits =
             |piece: &&mut Piece| matches!(piece.progress, Progress::Reading | Progress::Read(..));
@@ -210,7 +210,7 @@ impl Transfer {
         piece.progress = Progress::Held(data, at);
     }
 
-    /// The piece whose number is the last that [`Transfer::write`] gave is kept by the device.
+    /// The device keeps the piece whose number [`Transfer::write`] gave last.
     pub fn kept(&mut self, now: Tick) {
         self.pieces[self.begun - 1].progress = Progress::Over(now);
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The windows of all tiles that have such memories, in the order of the configuration.
 #[derive(Clone, Debug)]
 pub struct TcmMap {
-    /// Of each tile: its number on the network, and the bytes of its memories together.
+    /// For each tile: its number on the network, and the bytes of its memories together.
     tiles: Arc<[(TileId, u64)]>,
 }
 

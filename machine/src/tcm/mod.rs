@@ -183,7 +183,7 @@ impl Tcm {
         self.held != 0
     }
 
-    /// What the memories have counted together; `None`: there are none.
+    /// Statistics of the memories together; `None`: there are none.
     pub fn statistics(&self) -> Option<LocalMemoryStatistics> {
         let all = self.regions.iter().map(|one| *one.ports.statistics());
         all.reduce(|one, other| LocalMemoryStatistics {

@@ -195,7 +195,7 @@ impl Tile {
             _ => (&mut self.hart, &mut self.runnable),
         };
         *runnable = true;
-        // What waited for the line has been performed (`TileHarts`).
+        // Accesses that waited for the line have been performed (`TileHarts`).
         hart.complete(token, at, None);
         let Some(line) = line else { return };
         let word = self.local.name(self.local.htif.word());

@@ -12,7 +12,7 @@ use crate::ledger::Ledger;
 use crate::noc::{Account, Packet, PacketKind, Transaction};
 use crate::types::{LINE_MAX, Line, Owner, Tick, TileId};
 
-/// What is below the caches: windows, token bucket, network.
+/// The level below the caches: windows, token bucket, network.
 pub(super) struct Below<'a> {
     /// `None` while the unit itself is the caller, or on a bare platform.
     pub unit: Option<&'a mut Dtu>,

@@ -440,7 +440,7 @@ impl<const TCM: bool> Bus for TileBus<'_, TCM> {
     ) -> Result<u32, BusFault> {
         let owner = self.owner();
         let (engines, tcms) = (&self.local.engines, &self.local.tcms);
-        // What is no register and in no tile is memory past the caches.
+        // An address that is neither a register nor in a tile is in memory past the caches.
         let request = match engines.has(physical) {
             true => engines.request(owner, physical, bytes, operation),
             false => tcms

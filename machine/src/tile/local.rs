@@ -109,7 +109,7 @@ impl Local {
                     home: self.homes.of(memory, endpoint.base),
                 };
                 if endpoint.base % HOME_ALIGNMENT != 0 {
-                    // What a hart knows about lines would not fit these windows.
+                    // A hart's knowledge of lines would not fit these windows.
                     *window = Window::default();
                 }
             }

@@ -22,7 +22,7 @@ impl Tile {
         }
     }
 
-    /// What its tightly coupled memories have counted together; `None`: it has none.
+    /// Statistics of its tightly coupled memories together; `None`: it has none.
     pub fn coupled_statistics(&self) -> Option<LocalMemoryStatistics> {
         self.local.tcm.statistics()
     }

@@ -29,7 +29,7 @@ use bulkhead_abi::dtu::{DtuError, IDLE_ACTIVITY, Opcode, TILEMUX_ACTIVITY};
 use bulkhead_abi::marker::{MarkerKind, Since};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What to record.
+/// The parts of a run to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceOptions {
     /// Maximum bytes of the file, not counting the descriptions of tracks and the ends of open slices.

@@ -296,7 +296,6 @@ fn a_window_cuts_slices_at_its_ends() {
 }
 
 /// Perfetto's public numbers, written out by hand: key = field * 8 + wire type.
-/// Perfetto's public numbers, written out by hand: key = field * 8 + wire type.
 #[test]
 fn only_wanted_tiles_are_shown_and_headings_name_who_is_there() {
     let of = |tile: TileId| TraceOptions {

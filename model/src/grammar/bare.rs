@@ -5,37 +5,37 @@
 use super::Kind::{Choice, Integer, Text};
 use super::{AttributeRule, optional};
 
-/// Of `<app>`.
+/// An attribute of `<app>`.
 pub const HARTS: AttributeRule = optional(
     "harts",
     Text { max: 63 },
     "Only in a system without a kernel: the harts of its tile that run it, such as `0`, `0-3` or `0,2`; without it, all of them.",
 );
-/// Of `<app>`.
+/// An attribute of `<app>`.
 pub const AT: AttributeRule = optional(
     "at",
     Text { max: 18 },
     "Only there: the address where its memory begins, such as `0x80200000`; without it, the first free one.",
 );
-/// Of `<app>`.
+/// An attribute of `<app>`.
 pub const BANK: AttributeRule = optional(
     "bank",
     Integer { min: 0, max: 63 },
     "Only there, instead of `at`: the memory bank in which its memory is, if the memory does not interleave banks.",
 );
-/// Of `<app>`.
+/// An attribute of `<app>`.
 pub const COLOUR: AttributeRule = optional(
     "colour",
     Integer { min: 0, max: 255 },
     "Only there: in a memory behind an address translator, the value of the dropped bits in the addresses of its memory.",
 );
-/// Of `<app>`.
+/// An attribute of `<app>`.
 pub const TCM: AttributeRule = optional(
     "tcm",
     Choice(&["program", "stack"]),
     "Only there: the part of the program in the tightly coupled memories of its tile: the whole program with its stacks, or only its stacks.",
 );
-/// Of `<app>`.
+/// An attribute of `<app>`.
 pub const FILLS: AttributeRule = optional(
     "ways",
     Text { max: 7 },

@@ -8,12 +8,12 @@ use super::{ElementRule, default, maybe, optional, required};
 /// A path or a file.
 const TEXT: super::Kind = super::Kind::Text { max: 1000 };
 const TILE: super::Kind = Integer { min: 0, max: 4095 };
-/// Of a million.
+/// A number out of a million.
 const MILLIONTHS: super::Kind = Integer {
     min: 0,
     max: 1_000_000,
 };
-/// Of `<system>`.
+/// An element of `<system>`.
 pub const CABLE: ElementRule = ElementRule {
     name: "cable",
     about: "Joins two network cards: both of this chip, or one of this chip and one of the peer's.",
@@ -62,7 +62,7 @@ pub const CABLE: ElementRule = ElementRule {
     ],
     children: &[],
 };
-/// Of `<system>`.
+/// An element of `<system>`.
 pub const PEER: ElementRule = ElementRule {
     name: "peer",
     about: "Another chip with its own software that runs at the same time. Its results and its console follow those of this chip.",

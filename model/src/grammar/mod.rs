@@ -16,14 +16,14 @@ mod prefetcher;
 mod system;
 pub(crate) mod tasks;
 
-/// What an attribute holds.
+/// The kind of an attribute's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A name: a letter, then letters, digits, `-` or `_`; at most [`NAME_MAX`] characters.
     Name,
     /// Any text that is not blank.
     Text {
-        /// Most bytes.
+        /// Maximum bytes.
         max: usize,
     },
     /// A whole number.
@@ -52,9 +52,9 @@ pub enum Kind {
     Span,
     /// Hertz, at least 1.
     Frequency,
-    /// Parts per million with a sign, at most so many in each direction.
+    /// Parts per million with a sign, at most `max` in each direction.
     Drift {
-        /// Most in each direction.
+        /// Maximum in each direction.
         max: i32,
     },
     /// A time, or cycles of the tile's clock.
@@ -63,7 +63,7 @@ pub enum Kind {
     Quota,
     /// Outstanding messages, 1 to this many, or `unlimited`.
     Credits {
-        /// Most that are counted.
+        /// Maximum that is counted.
         max: u64,
     },
 }
@@ -76,13 +76,13 @@ pub const NAME_MAX: usize = 31;
 pub struct AttributeRule {
     /// Name.
     pub name: &'static str,
-    /// What it holds.
+    /// The kind of its value.
     pub kind: Kind,
     /// It must be given.
     pub required: bool,
     /// The value if it is not given; `None` with `required: false` means that it may be absent.
     pub default: Option<&'static str>,
-    /// What it means, in one sentence.
+    /// Its meaning, in one sentence.
     pub about: &'static str,
 }
 
@@ -102,7 +102,7 @@ pub struct ChildRule {
 pub struct ElementRule {
     /// Name.
     pub name: &'static str,
-    /// What it means, in one sentence.
+    /// Its meaning, in one sentence.
     pub about: &'static str,
     /// Its attributes.
     pub attributes: &'static [AttributeRule],

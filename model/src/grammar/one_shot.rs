@@ -5,20 +5,20 @@
 use super::Kind::{Boolean, Choice, Integer, Name, Size, Span, Text, Time};
 use super::{AttributeRule, ElementRule, default, optional, required};
 
-/// Of `<system>`.
+/// An attribute of `<system>`.
 pub const PARADIGM: AttributeRule = default(
     "paradigm",
     Choice(&["tiled", "one-shot", "bare"]),
     "tiled",
     "`tiled`: the tiled OS, with <domain> and <app>. `one-shot`: the one-shot RTOS, with <task> and <channel>, on a mesh. `bare`: programs without a kernel, with <domain> and <app>.",
 );
-/// Of `<task>`.
+/// An attribute of `<task>`.
 pub const PROGRAM: AttributeRule = optional(
     "program",
     Text { max: 1000 },
     "Only in a system of the one-shot RTOS: the folder of a Cargo package and the task's type in its library, such as `one-shot::pipeline::Stage`; or a C file and its task, such as `tasks.c::sender`; or an Ada unit and its task, such as `tasks.adb::Sender`.",
 );
-/// Of `<task>`.
+/// An attribute of `<task>`.
 pub const STACK: AttributeRule = optional(
     "stack",
     Size {
@@ -27,13 +27,13 @@ pub const STACK: AttributeRule = optional(
     },
     "Only there: the stack that its jobs and an interrupt need. Without it, the build computes the stack, at least 1 KiB. A core's stack is the largest of its tasks' stacks.",
 );
-/// Of `<task>`.
+/// An attribute of `<task>`.
 pub const DOMAIN: AttributeRule = optional(
     "domain",
     Name,
     "Only there: the task's domain. `audit` puts adversaries on the cores of all other domains. All tasks of a core have the same domain; without it, the system's.",
 );
-/// Of `<task>`.
+/// An attribute of `<task>`.
 pub const IMAGE: AttributeRule = optional(
     "image",
     Size {
@@ -42,7 +42,7 @@ pub const IMAGE: AttributeRule = optional(
     },
     "Only there: code, constants and data that the task adds to the image of its core, for `plan`, which builds nothing; without it, 1 KiB.",
 );
-/// Of `<task>`.
+/// An attribute of `<task>`.
 pub const WAIT: AttributeRule = optional(
     "wait",
     Time,

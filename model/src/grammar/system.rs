@@ -19,7 +19,7 @@ const TILE: super::Kind = Integer { min: 0, max: 4095 };
 /// A name, or a manager and a name below it.
 const PLACE: super::Kind = super::Kind::Text { max: 63 };
 
-/// What a resource manager manages.
+/// The elements that a resource manager manages.
 const SUBSYSTEM: &[ChildRule] = &[
     any("domain"),
     any("manager"),

@@ -472,7 +472,7 @@ fn routers(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     }
 }
 
-/// What a controller with a queue needs.
+/// The rules of a controller with a queue.
 fn controller(root: &Node, dram: &Node, node: &Node, errors: &mut Vec<Diagnostic>) {
     let what = || format!("the controller of dram `{}`", dram.text("name"));
     let mut refuse = |attribute: &Node, name, cause: String, help: String| {

@@ -56,7 +56,8 @@ fn named<'a>(root: &'a Node, element: &'a str, name: Option<String>) -> Option<&
     root.all(element).find(|node| node.text("name") == name)
 }
 
-/// Coherent clusters have each other, lines of one length, and one name for each line; and no line is fetched ahead of its use there.
+/// Coherent clusters come at least in pairs, and have lines of one length and one name for each line; no line is fetched ahead of its use
+/// there.
 fn coherent(root: &Node, errors: &mut Vec<Diagnostic>) {
     let mut wrong = |cause: String, node: &Node, attribute: &str, help: String| {
         let place = node.place(attribute);
@@ -250,7 +251,7 @@ fn partitions(cluster: &Node, errors: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A capacity controller has as many identifiers as fit fields of bits, and one for each hart with ways of its own.
+/// The fields of bits can hold the identifiers of a capacity controller, and there is one for each hart with ways of its own.
 fn capacity(cluster: &Node, errors: &mut Vec<Diagnostic>) {
     let Some(node) = cluster.child("capacity") else {
         return;

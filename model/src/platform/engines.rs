@@ -1,6 +1,6 @@
 //! DMA engines, and second ports of memories: data and rules.
 //!
-//! Why it exists: both are parts of the whole chip, and no tile's. What it deliberately does not know: what the rules are for; the machine
+//! Why it exists: both are parts of the whole chip, not of a tile. What it deliberately does not know: what the rules are for; the machine
 //! says that.
 
 use super::{Clock, Memory, Platform, PlatformKind};
@@ -23,7 +23,7 @@ pub struct Dma {
     pub outstanding: u32,
     /// From a start to the first access, in cycles of `clock`.
     pub startup: u32,
-    /// Bytes of a burst; 0: each element is an access of its own.
+    /// Bytes of a burst; 0: each element is a separate access.
     #[serde(skip_serializing_if = "is_zero")]
     pub burst: u32,
     /// Bytes that each side moves in a cycle.
@@ -56,8 +56,7 @@ pub struct Engine {
 }
 
 impl Platform {
-    /// The bytes behind a memory: its own, or those of the memories whose second port it is, one behind the other. Each as a number and
-    /// a size.
+    /// The bytes behind a memory: its own, or those of the memories whose second port it is, in their order. Each as a number and a size.
     pub fn behind(&self, memory: &Memory) -> Vec<(u16, u64)> {
         if memory.second_port_of.is_empty() {
             return vec![(memory.id, memory.size.0)];

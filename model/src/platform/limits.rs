@@ -1,6 +1,6 @@
 //! What limits the harts of a cluster at their second level.
 //!
-//! Why it exists: a platform divides the ways of a shared cache when it starts, and says whether programs can divide them anew. What it
+//! Why it exists: a platform divides the ways of a shared cache when it starts, and says whether programs can divide them again. What it
 //! deliberately does not know: the cache.
 
 use serde::Serialize;

@@ -42,7 +42,7 @@ pub const TICK_LIMIT: u64 = 10_000_000_000_000;
 pub struct Platform {
     /// Name.
     pub name: String,
-    /// What it is, in one sentence.
+    /// A sentence about it.
     pub about: Option<String>,
     /// Tiled or bare.
     pub kind: PlatformKind,
@@ -206,7 +206,7 @@ pub struct Cache {
     pub mshrs: u32,
     /// Which line is given up.
     pub replacement: Replacement,
-    /// What it fetches ahead by itself.
+    /// Its prefetcher.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefetcher: Option<Prefetcher>,
 }
@@ -222,7 +222,7 @@ pub struct Prefetcher {
     pub page: u32,
     /// Streams at once.
     pub streams: u32,
-    /// Most lines from one request of a stream to the next.
+    /// Maximum lines from one request of a stream to the next.
     pub stride: u32,
     /// Requests that begin a stream.
     pub training: u32,
@@ -286,14 +286,14 @@ pub struct Cluster {
     pub down: u32,
     /// Banks of the second level; a power of two.
     pub banks: u32,
-    /// For how long a request occupies its bank.
+    /// How long a request occupies its bank.
     pub occupancy: u32,
-    /// For how long a reservation holds its line.
+    /// How long a reservation holds its line.
     pub hold: u32,
-    /// Who may use which miss registers of the second level.
+    /// Which harts may use which miss registers of the second level.
     #[serde(skip_serializing_if = "MissRegisters::is_default")]
     pub miss_registers: MissRegisters,
-    /// Its caches are coherent with those of all other clusters of which this is true.
+    /// Its caches are coherent with those of all other clusters that set this.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub coherent: bool,
     /// Harts of another kind than the tile says.
@@ -321,7 +321,7 @@ pub struct ClusterCore {
 }
 
 impl Platform {
-    /// The first address of a memory as harts of a bare platform have it: each memory but the first one begins at the next window.
+    /// The first address of a memory as harts of a bare platform see it: each memory but the first one begins at the next window.
     pub fn memory_base(&self, id: u16) -> Option<u64> {
         let mut base = MEMORY_BASE;
         for memory in &self.memories {
@@ -444,7 +444,7 @@ impl Dram {
 pub struct Controller {
     /// Which request it serves first.
     pub policy: MemoryPolicy,
-    /// Who has a turn under [`MemoryPolicy::Slots`].
+    /// The requesters that take turns under [`MemoryPolicy::Slots`].
     #[serde(skip_serializing_if = "Turns::is_default")]
     pub turns: Turns,
     /// Slots of a window of the bandwidth controller; `None`: there is none.
@@ -454,13 +454,13 @@ pub struct Controller {
     pub queue: u32,
     /// A row is closed as soon as nothing in the queue wants it.
     pub closed_page: bool,
-    /// Where writes wait if they are acknowledged immediately.
+    /// The queue of writes, if they are acknowledged immediately.
     pub write_queue: Option<WriteQueue>,
     /// Channels.
     pub channels: u32,
-    /// What is interleaved over the channels.
+    /// The unit of interleaving over the channels.
     pub channel_map: Spread,
-    /// What is interleaved over the banks.
+    /// The unit of interleaving over the banks.
     pub bank_map: Spread,
     /// The bank's number is combined with the row's.
     pub xor: bool,
@@ -503,13 +503,13 @@ pub enum MemoryPolicy {
 pub struct WriteQueue {
     /// How many it holds.
     pub size: u32,
-    /// From this number on it is drained.
+    /// A drain begins at this many.
     pub high: u32,
-    /// A drain ends here.
+    /// A drain ends at this many.
     pub low: u32,
 }
 
-/// What is interleaved over channels or banks.
+/// The unit of interleaving over channels or banks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
@@ -579,7 +579,7 @@ impl Network {
     }
 }
 
-/// What a streaming unit computes.
+/// The operation of a streaming unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
@@ -594,7 +594,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// As it is written.
+    /// Its word in descriptions.
     pub fn name(self) -> &'static str {
         match self {
             Self::Copy => "copy",
@@ -612,7 +612,7 @@ pub struct Accelerator {
     pub name: String,
     /// Its clock.
     pub clock: Clock,
-    /// What it computes.
+    /// Its operation.
     pub operation: Operation,
     /// Bytes that stream through per cycle.
     pub bytes_per_cycle: u32,
@@ -620,7 +620,7 @@ pub struct Accelerator {
     pub startup: u32,
     /// Cycles to switch from one client to another.
     pub switch: u32,
-    /// Bytes of a row at most.
+    /// Maximum bytes of a row.
     pub row: u32,
 }
 
@@ -658,16 +658,16 @@ pub struct Tile {
     /// Local memory; always present on meshes, never on other platforms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_memory: Option<LocalMemory>,
-    /// Tightly coupled memories beside its caches, one behind the other; only on bare platforms.
+    /// Tightly coupled memories beside its caches, at consecutive addresses; only on bare platforms.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tcm: Vec<LocalMemory>,
     /// Its own DMA engine; only on meshes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dma: Option<Dma>,
-    /// By how much its timer is ahead when the chip starts; not 0 only on meshes.
+    /// By how much its timer is ahead when the chip starts; 0 except on meshes.
     #[serde(skip_serializing_if = "is_nothing")]
     pub clock_offset: Time,
-    /// Parts per million by which its timer is fast; not 0 only on meshes.
+    /// Parts per million by which its timer is fast; 0 except on meshes.
     #[serde(skip_serializing_if = "is_nothing")]
     pub clock_drift: i32,
     /// Data transfer unit; always present on tiled platforms, never on others.
@@ -712,10 +712,10 @@ pub struct Memory {
     pub size: Size,
     /// Router that it is attached to.
     pub router: u16,
-    /// It has no bytes of its own, but is another way to those of these memories, one behind the other.
+    /// It has no bytes of its own, but is another way to those of these memories, in this order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub second_port_of: Vec<u16>,
-    /// Bits of an address in its window that the address translator in front of it drops; 0: there is none.
+    /// Bits of an address in its window that the address translator in front of it drops; 0: there is no translator.
     #[serde(skip_serializing_if = "is_nothing")]
     pub dropped: u64,
 }

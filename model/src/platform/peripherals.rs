@@ -1,6 +1,6 @@
 //! Peripherals beside the tiles: data and rules.
 //!
-//! Why it exists: storage, cameras and streaming accelerators are parts of the whole chip, and no tile's. What it deliberately does not
+//! Why it exists: storage, cameras and streaming accelerators are parts of the whole chip, not of a tile. What it deliberately does not
 //! know: which program uses one, and how they work.
 
 use super::{Clock, Platform, PlatformKind};
@@ -20,32 +20,32 @@ pub struct Peripheral {
     pub name: String,
     /// Its clock.
     pub clock: Clock,
-    /// Bytes that it reads at most, and bytes that it writes.
+    /// Maximum rate at which it reads, and at which it writes.
     pub rate: Rate,
     /// Bytes that it may move at once after a rest.
     pub bucket: Size,
     /// Bytes of its longest access.
     pub burst: u32,
-    /// Accesses under way at most.
+    /// Maximum accesses under way.
     pub outstanding: u32,
-    /// From the begin of a command to its first access, in cycles of its clock.
+    /// From the start of a command to its first access, in cycles of its clock.
     pub startup: u32,
-    /// Commands that are not finished, at most.
+    /// Maximum unfinished commands.
     pub queue: u32,
     /// From the arrival of an access to a register to its answer, in cycles of its clock.
     pub registers: u32,
     /// The tile that it interrupts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<u16>,
-    /// What it is.
+    /// Its kind.
     pub kind: PeripheralKind,
-    /// What its content is made from.
+    /// Seed of its content.
     pub seed: u64,
     /// Router that it is attached to.
     pub router: u16,
 }
 
-/// What a peripheral is.
+/// The kind of a peripheral.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PeripheralKind {
@@ -58,13 +58,13 @@ pub enum PeripheralKind {
     },
     /// It delivers frames.
     Camera {
-        /// From the begin of a frame to that of the next one.
+        /// From the start of a frame to the start of the next one.
         period: Time,
         /// Packets of a frame.
         lines: u32,
         /// Bytes of a packet.
         packet: Size,
-        /// From the begin of a packet to that of the next one.
+        /// From the start of a packet to the start of the next one.
         gap: Time,
     },
     /// It reads, computes and writes.
@@ -272,7 +272,7 @@ pub(super) fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnosti
     }
 }
 
-/// Writes a peripheral but its source and end.
+/// Writes a peripheral, except its source and end.
 pub(super) fn write(writer: &mut Writer, one: &Peripheral) {
     let kind = match one.kind {
         PeripheralKind::Storage { .. } => "storage",

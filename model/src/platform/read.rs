@@ -575,7 +575,7 @@ impl Reader<'_> {
                 .clone(),
             size: node.size("size"),
             router: node.integer("router") as u16,
-            // `engines` reports numbers that are none.
+            // `engines` reports the numbers of memories that do not exist.
             second_port_of: node
                 .maybe_text("second-port-of")
                 .map_or_else(Vec::new, |text| {

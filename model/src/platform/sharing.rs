@@ -18,7 +18,7 @@ pub enum Turns {
 }
 
 impl Turns {
-    /// Whether it is what descriptions have that do not say it.
+    /// Whether it is the default of descriptions.
     pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -36,7 +36,7 @@ pub enum MissRegisters {
 }
 
 impl MissRegisters {
-    /// Whether it is what descriptions have that do not say it.
+    /// Whether it is the default of descriptions.
     pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
     }

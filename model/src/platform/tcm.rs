@@ -9,7 +9,7 @@ use crate::node::Node;
 use crate::units::Size;
 use bulkhead_abi::memory_map::{TCM_BASE, TCM_WINDOW, TCM_WINDOWS};
 
-/// The most such memories of a tile.
+/// Maximum number of such memories of a tile.
 const MOST: usize = 2;
 
 impl Tile {
@@ -54,7 +54,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     }
 }
 
-/// What is wrong with the memories of a tile, and what would be right.
+/// The mistake in the memories of a tile, and its remedy.
 fn broken(platform: &Platform, tile: &Tile, node: &Node) -> Option<(String, String)> {
     if platform.kind != PlatformKind::Bare {
         let cause = "it has tightly coupled memories, but the platform is not bare";

@@ -9,10 +9,10 @@ use crate::node::Node;
 use crate::units::Size;
 use bulkhead_abi::translator::{drop_bits, insert_bits};
 
-/// The most bits that a translator drops.
+/// Maximum bits that a translator drops.
 const MOST: u32 = 8;
 
-/// The bits that a `<memory>` names; those that are none are reported by [`check`].
+/// The bits that a `<memory>` names; [`check`] reports words that are not bits.
 pub(super) fn bits(node: &Node) -> u64 {
     let text = node.maybe_text("dropped-bits").unwrap_or_default();
     let bits = text.split_whitespace().filter_map(bit);
@@ -34,7 +34,7 @@ impl Memory {
         1 << self.dropped.count_ones()
     }
 
-    /// Bytes that follow each other under any name; all of it without a translator.
+    /// Bytes that are contiguous under every name; all of the memory without a translator.
     pub fn contiguous(&self) -> u64 {
         match self.dropped {
             0 => self.size.0,
@@ -70,7 +70,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     }
 }
 
-/// What is wrong with the translator of a memory, and what would be right.
+/// The mistake in the translator of a memory, and its remedy.
 fn broken(platform: &Platform, memory: &Memory, node: &Node) -> Option<(String, String)> {
     let text = node.text("dropped-bits");
     let mut words = text.split_whitespace();

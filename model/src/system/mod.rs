@@ -42,7 +42,7 @@ pub(crate) fn write(writer: &mut Writer, system: &System, complete: bool) {
     }
 }
 
-/// What runs on a chip.
+/// A system: the software of a chip.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct System {
     /// Name.
@@ -71,10 +71,10 @@ pub struct System {
     pub peer: Option<Peer>,
     /// Flows in the order of the file.
     pub flows: Vec<Flow>,
-    /// What runs if this is a one-shot RTOS system; managers, domains, applications and what belongs to them are then empty.
+    /// The tasks, if this is a one-shot RTOS system; managers, domains, applications and their parts are then empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_shot: Option<OneShot>,
-    /// What the applications of a system without a kernel need in addition; managers, gates and what belongs to them are then empty.
+    /// The additional needs of the applications of a system without a kernel; managers, gates and their parts are then empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bare: Option<Bare>,
     /// Name of the variant, if this is one.
@@ -158,9 +158,9 @@ pub struct App {
     pub cpu: Option<Cpu>,
     /// Limits of what it may use besides traffic and time.
     pub quotas: Quotas,
-    /// What it does periodically.
+    /// Its periodic work.
     pub task: Option<Task>,
-    /// What it offers to others.
+    /// Its services for others.
     pub services: Vec<Service>,
     /// Receive gates.
     pub rgates: Vec<Rgate>,
@@ -215,7 +215,7 @@ pub struct Cable {
     pub duplicate: u32,
     /// Late frames, per million.
     pub reorder: u32,
-    /// By how much.
+    /// The delay of late frames.
     pub late: Time,
     /// Seed of the chance.
     pub seed: u32,
@@ -235,7 +235,7 @@ pub enum CableEnd {
 pub struct Peer {
     /// Name.
     pub name: String,
-    /// What runs there; it has no variants and no peer.
+    /// The system that runs there; it has no variants and no peer.
     pub system: Box<System>,
 }
 

@@ -11,7 +11,7 @@ use crate::node::Node;
 use crate::text::suggestion;
 use crate::units::Size;
 
-/// What is wrong, and what would be right.
+/// The mistake, and its remedy.
 type Failure = (Problem, String);
 /// Also the attribute concerned.
 type Misplaced = (&'static str, Failure);

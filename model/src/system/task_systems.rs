@@ -36,7 +36,7 @@ pub fn task_systems(system: &System) -> Vec<TaskSystem> {
             match task.cost {
                 Some(cost) => {
                     let distance = Time(task.period.0.saturating_sub(task.jitter.0));
-                    // What no quota pays for has no bound: it may wait for the longest possible time.
+                    // A job that no quota pays for has no bound: it may wait for the longest possible time.
                     let waits = cpu.waits(cost, distance).unwrap_or(tasks::TIME_MAX);
                     task.blocking =
                         Time(task.blocking.0.saturating_add(waits.0)).min(tasks::TIME_MAX);

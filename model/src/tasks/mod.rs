@@ -159,7 +159,7 @@ pub struct Task {
     pub memory_phase: Time,
     /// Critical sections.
     pub sections: Vec<Section>,
-    /// The most that it gets.
+    /// The maximum that it gets.
     pub quota: Option<Cpu>,
     /// Maximum time that a job waits in a parallel section, besides its cost; 0: it is not in one.
     pub wait: Time,
@@ -242,9 +242,9 @@ pub struct CostPoint {
 /// A critical section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Section {
-    /// What is held.
+    /// The resource that is held.
     pub resource: String,
-    /// How long at most.
+    /// Maximum length.
     pub length: Time,
 }
 
@@ -257,7 +257,7 @@ pub struct TaskSystem {
     pub about: Option<String>,
     /// Number of processors.
     pub processors: u32,
-    /// What runs when.
+    /// The scheduling policy.
     pub policy: Policy,
     /// Jobs arrive exactly at the offset and whole periods after it, rather than at least one period apart.
     pub periodic: bool,
@@ -484,8 +484,8 @@ pub enum ChannelKind {
     Queue,
 }
 
-/// What a channel carries in a parallel section: a task hands slices of its work to helpers and waits for their results. Slices and results
-/// of a helper are two channels between the same two tasks.
+/// The content of a channel in a parallel section: a task hands slices of its work to helpers and waits for their results. Slices and
+/// results of a helper are two channels between the same two tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Parallel {

@@ -114,7 +114,7 @@ fn not_zero(size: Size) -> Option<Size> {
     (size > Size(0)).then_some(size)
 }
 
-/// What tasks share.
+/// The resources that tasks share.
 fn surroundings(writer: &mut Writer, system: &TaskSystem) {
     let overheads = &system.overheads;
     if *overheads != super::Overheads::default() {

@@ -39,7 +39,7 @@ impl Verdict {
     }
 }
 
-/// What table, page and file say about a domain. Only [`Ruling::of`] creates one, so its parts agree.
+/// The ruling on a domain, as table, page and file state it. Only [`Ruling::of`] creates one, so its parts agree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ruling {
     verdict: Verdict,

@@ -230,7 +230,7 @@ fn a_ruling_is_good_only_of_who_was_there_and_was_attacked() {
     }
 }
 
-/// What does not exist cannot be disturbed.
+/// An attack cannot disturb a domain that does not exist.
 #[test]
 fn a_domain_that_stopped_by_itself_is_not_held() {
     let mut result = sample();
@@ -260,7 +260,7 @@ fn a_domain_that_stopped_by_itself_is_not_held() {
     result.domains[0].ruling = Ruling::of(Verdict::Identical, true, true, gone());
     assert_eq!(result.code(), 0);
     assert_eq!(result.verdict().counts().not_judged, 1);
-    // What failed has failed.
+    // A failure stays a failure.
     result.domains[0].ruling = Ruling::of(Verdict::Broken, true, true, gone());
     assert_eq!(result.code(), 3);
 }

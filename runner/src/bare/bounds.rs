@@ -195,7 +195,7 @@ fn fills(cluster: &Cluster, tile: &Tile, hart: u16) -> u64 {
     }
 }
 
-/// What a program did alone.
+/// A program's work alone.
 #[derive(Clone, Debug)]
 struct Alone {
     flow: String,
@@ -206,7 +206,7 @@ struct Alone {
     time: u64,
     /// All its requests and write-backs, if it ended the run itself.
     all: Option<[u64; 2]>,
-    /// What it asked memory for.
+    /// The lines that it asked memory for.
     asked: Asked,
     /// Accesses that it can have under way.
     left: u64,
@@ -301,7 +301,7 @@ pub(super) fn plan(chosen: &[(String, System)], watched: bool) -> Vec<BesideRun>
     runs
 }
 
-/// What the program of a flow did in this run, in which it was alone.
+/// The work of a flow's program in this run, in which it was alone.
 ///
 /// # Errors
 /// Why it says nothing.
@@ -341,7 +341,7 @@ fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
                 writes: 1,
                 ..Done::default()
             },
-            // A request of a first level. That it went to memory shows in its length only: one that waited long counts, too.
+            // A request of a first level. Only its length shows that it went to memory, so one that waited long counts, too.
             _ => Done {
                 requests: 1,
                 reads: u64::from(one.end - one.begin >= least),
@@ -367,7 +367,7 @@ fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
             time: worst,
             requests: most.requests,
             reads: most.reads,
-            // As many may be under way at the begin, and at the end, and as many were added above.
+            // That many may be under way at the start, and at the end, and that many were added above.
             outside: 3 * left,
             writes: most.writes,
             reservations: reservations.map_or(0, |(_, count)| *count),
@@ -401,7 +401,7 @@ fn past_caches(ran: &Ran<'_>, tile: u16) -> Result<(), String> {
     }
 }
 
-/// What a hart asked memory for; nothing if it never did.
+/// The lines that a hart asked memory for; none if it never asked.
 fn asked(ran: &Ran<'_>, owner: Owner) -> Asked {
     ran.seen.ledger.asked(owner).cloned().unwrap_or_default()
 }
@@ -610,7 +610,7 @@ mod tests {
         assert!(plan(&[("alone".to_owned(), alone)], true).is_empty());
     }
 
-    /// Switched off, a prefetcher is none.
+    /// A prefetcher that is switched off is none.
     #[test]
     fn a_second_level_that_fetches_ahead_is_not_judged() {
         let mut system = system(

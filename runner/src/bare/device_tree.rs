@@ -18,7 +18,7 @@ const CLINT_INTERRUPTS: [u32; 2] = [3, 7];
 /// Input clock of the console, as on QEMU's `virt`; the rate of characters is not modelled.
 const UART_CLOCK: u32 = 3_686_400;
 
-/// What a tree is about.
+/// The part of a chip that a tree describes.
 pub struct Part<'a> {
     /// The tile.
     pub tile: &'a TileConfig,

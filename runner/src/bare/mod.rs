@@ -51,14 +51,14 @@ pub struct Options<'a> {
     pub trace: Option<&'a Path>,
 }
 
-/// What came of it.
+/// The outcome of a boot.
 #[derive(Clone, Debug, Serialize)]
 pub struct Booted {
     /// Why it ended, in words.
     pub end: String,
     /// Exit code of the program, if it reported one.
     pub exit: Option<u32>,
-    /// What is known about the unhandled trap that ended the run, if one did.
+    /// The known facts about the unhandled trap that ended the run, if one did.
     pub crash: Option<Crash>,
     /// Cycles of the hart.
     pub cycles: u64,

@@ -6,7 +6,7 @@
 
 use bulkhead_machine::ledger::Asked;
 
-/// What two runs of a program have in common.
+/// The common part of two runs of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Replaced {
     /// Every line was read and written in the same order.

@@ -8,7 +8,7 @@ use bulkhead_random::Random;
 /// The program of the rivals.
 pub const RIVAL: &str = "memory/bursts";
 
-/// What a rival does in a burst: the arguments of `memory/bursts`.
+/// The actions of a rival in a burst: the arguments of `memory/bursts`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Burst {
     /// Loads of lines of the second level.
@@ -75,8 +75,9 @@ pub fn library() -> [(&'static str, Burst); 4] {
     ]
 }
 
-/// Random ones, of number `number` with this seed; or the given ones with one of them changed. Half of the random ones do the same at the same
-/// moments, with any period: a victim that makes the same accesses again and again comes behind all of them, each time, if its own period is near.
+/// Random rivals, number `number` of this seed; or the given ones with one of them changed. In half of the random cases, all rivals do the
+/// same at the same moments, with any period: a victim that makes the same accesses again and again waits behind all of them, each time, if
+/// its own period is near.
 pub fn drawn(count: usize, (number, seed): (u32, u64), varied: Option<&[Burst]>) -> Vec<Burst> {
     let periods = [0, 150, 250, 350, 450, 550, 700, 1000];
     let mut random = Random::new(seed.wrapping_mul(1 << 32) + u64::from(number));

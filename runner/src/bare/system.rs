@@ -70,7 +70,7 @@ impl Paradigm for Bare {
         system.kernel_tile
     }
 
-    /// What all tiles printed.
+    /// The output of all tiles.
     fn console(&self, system: &System, _: &BootImage, machine: &Machine) -> Result<String, Error> {
         let tiles: Vec<u16> = system.platform.tiles.iter().map(|tile| tile.id).collect();
         mesh::consoles(machine, &tiles).map_err(|error| Error::Machine(error.to_string()))
@@ -206,7 +206,7 @@ impl Harts {
     }
 
     fn app(&self, owner: Owner) -> Option<&App> {
-        // What a peripheral does belongs to the program that uses it.
+        // The work of a peripheral belongs to the program that uses it.
         let bare = self.bare.as_ref()?;
         let mut all = self.apps.iter().zip(&bare.programs);
         let uses = all.find(|(_, placed)| {

@@ -26,14 +26,14 @@ pub struct Span {
     pub end: u64,
 }
 
-/// What was done in an interval.
+/// The work in an interval.
 #[derive(Clone, Debug)]
 pub struct Stretch<W> {
     /// When it begins.
     pub begin: u64,
     /// When it ends.
     pub end: u64,
-    /// What was done.
+    /// The work.
     pub done: W,
 }
 

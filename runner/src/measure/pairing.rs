@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_number_that_ends_more_often_than_it_begins_is_doubled() {
-        // Two sources number what they send from 1, and one of them marks the begin of this flow.
+        // Two sources number what they send from 1, and one of them marks the start of this flow.
         let pairs = pair(
             [event(0, 1), event(10, 2), event(20, 3)],
             [event(1, 1), event(7, 1), event(12, 2), event(21, 4)],

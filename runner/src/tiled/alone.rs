@@ -30,7 +30,7 @@ use bulkhead_report::format::span;
 use bulkhead_report::result::{FlowResult, Sample};
 use std::collections::BTreeSet;
 
-/// What the applications of a flow did alone, which decides the flow's bound.
+/// The work of a flow's applications alone, which decides the flow's bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alone {
     /// Name of the flow.
@@ -45,7 +45,7 @@ pub struct Alone {
     pub count: usize,
     /// Ticks from the beginning of the first sample to the end of the last.
     pub time: u64,
-    /// What samples cause in total, and what is left until the next one; `None` if no moment of rest is known.
+    /// The work that samples cause in total, and the rest until the next one; `None` if no moment of rest is known.
     pub rest: Option<Rest>,
 }
 
@@ -404,7 +404,7 @@ mod tests {
     fn a_transaction_counts_for_each_job_in_which_it_is_under_way() {
         let samples = [(100, 10), (200, 10)];
         assert_eq!(reads(&samples, &[(95, 101), (195, 201), (205, 900)]), 2);
-        // What ends where a job begins, or begins where it ends, is outside.
+        // A transaction that ends where a job begins, or begins where it ends, is outside.
         assert_eq!(reads(&samples, &[(95, 100), (210, 220)]), 0);
         // A long one after many short ones is found.
         let mut many: Vec<(u64, u64)> = (0..20).map(|at| (110 + at, 112 + at)).collect();

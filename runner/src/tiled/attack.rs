@@ -53,7 +53,7 @@ pub struct Phase {
     pub microseconds: u16,
 }
 
-/// What one application does: four phases, repeated.
+/// The plan of one application: four phases, repeated.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Plan {
     /// Seed of its random numbers.
@@ -119,7 +119,7 @@ fn letters(value: u64, count: usize) -> String {
         .collect()
 }
 
-/// What one application does during an attack.
+/// The action of one application during an attack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// The adversary carries out a plan.
@@ -336,7 +336,7 @@ impl Stream {
                         other => *other = Act::Plan(self.plan(cards[at])),
                     }
                 }
-                // What works for one attacker may work for all.
+                // A plan that works for one attacker may work for all.
                 _ => acts = cards.iter().map(|card| acts[at].within(*card)).collect(),
             }
         }

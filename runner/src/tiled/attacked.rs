@@ -153,7 +153,7 @@ impl Stand {
         self.can().iter().map(|can| can.card).collect()
     }
 
-    /// What each attacker was given that a program of the catalog may need.
+    /// The resources of each attacker that a program of the catalog may need.
     pub fn can(&self) -> Vec<Can> {
         let attackers = self.attackers.iter();
         let app = |place: &Place| &on_chip(&self.whole, place.chip).apps[place.app];
@@ -281,12 +281,12 @@ pub fn label(whole: &System, chip: usize, domain: usize) -> String {
     }
 }
 
-/// What is run.
+/// The run to make.
 #[derive(Clone, Debug)]
 pub struct Experiment<'a> {
     /// The domain.
     pub stand: &'a Stand,
-    /// What the attackers do; `None`: they sleep.
+    /// The actions of the attackers; `None`: they sleep.
     pub acts: Option<&'a [Act]>,
     /// The moment at which they begin, in microseconds; [`NEVER`]: they are loaded but never begin.
     pub begin: u32,
@@ -300,7 +300,7 @@ pub struct Experiment<'a> {
     pub record: BTreeMap<u16, u64>,
 }
 
-/// What happened from the start of the attack on.
+/// The observations from the start of the attack on.
 pub struct Seen {
     /// Timelines of the domain's tiles, from reset on.
     pub timelines: BTreeMap<u16, Timeline>,

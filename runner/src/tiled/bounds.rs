@@ -84,7 +84,7 @@ pub fn add(system: &System, variant: &mut VariantResult, alone: &[Alone], missin
     }
 }
 
-/// What keeps a flow of these applications from having a bound.
+/// The obstacle that keeps a flow of these applications from having a bound.
 pub fn obstacle(system: &System, members: &[usize]) -> Option<String> {
     if shares_a_tile(system, members) {
         return Some(
@@ -151,7 +151,7 @@ pub fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Result<Boun
     Ok(found)
 }
 
-/// What the applications of a flow do. Their whole time was measured at once and is assigned to the first stage.
+/// The work of a flow's applications. Their whole time was measured at once and is assigned to the first stage.
 fn profiles(system: &System, apps: &[usize], worst: u64, jobs: &[Job]) -> Vec<Profile> {
     let profile = |(position, &app): (usize, &usize)| {
         let job = jobs.iter().find(|job| job.app == app);

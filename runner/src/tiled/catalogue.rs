@@ -116,7 +116,7 @@ static CATALOG: [Catalogued; 19] = [
     program("attack/hoard").with(&[("what", "kernel-memory")]),
 ];
 
-/// What an attacker was given.
+/// The resources given to an attacker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Can {
     /// It has a network card.
@@ -127,7 +127,7 @@ pub struct Can {
 }
 
 impl Can {
-    /// What this application was given.
+    /// The resources given to this application.
     pub fn new(app: &App) -> Self {
         Self {
             card: app.device,

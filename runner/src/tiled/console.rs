@@ -78,7 +78,7 @@ pub fn incidents(
     stopped.chain(given_up(system, console)).collect()
 }
 
-/// What the kernel said if it panicked or trapped. Only the kernel can begin a line this way.
+/// The kernel's message if it panicked or trapped. Only the kernel can begin a line this way.
 pub fn kernel_stop(
     system: &System,
     console: &str,
@@ -182,7 +182,7 @@ fn overflowed(system: &System, console: &str, stopped: &Notice) -> bool {
         .any(|(manager, said)| said == line && is_below(system, &stopped.name, manager))
 }
 
-/// What managers report about quotas.
+/// The managers' reports about quotas.
 pub fn quotas(system: &System, console: &str) -> Vec<QuotaUse> {
     let one = |(manager, line): (usize, &str)| {
         let (of, line) = line.strip_prefix("quota of `")?.split_once("`: ")?;
@@ -206,7 +206,7 @@ pub fn quotas(system: &System, console: &str) -> Vec<QuotaUse> {
     of_managers(system, console).filter_map(one).collect()
 }
 
-/// What an application that ended with an error printed before.
+/// The last output of an application that ended with an error.
 fn last_line<'a>(console: &'a str, ended: &Notice) -> Option<&'a str> {
     if !ended.what.starts_with("stopped: exit ") {
         return None;
@@ -219,7 +219,7 @@ fn last_line<'a>(console: &'a str, ended: &Notice) -> Option<&'a str> {
     before.filter_map(|line| line.strip_prefix(&own)).last()
 }
 
-/// What the heap refused last. A program in C gets a null pointer then, and fails later.
+/// The request that the heap refused last. A program in C gets a null pointer then, and fails later.
 fn refused(markers: &[MarkerEvent], ended: &Notice) -> Option<String> {
     let all = of_kind(markers, MarkerKind::HeapRefused);
     let own = all.filter(|one| (one.tile, one.activity) == (ended.tile, ended.activity));
@@ -229,7 +229,7 @@ fn refused(markers: &[MarkerEvent], ended: &Notice) -> Option<String> {
     ))
 }
 
-/// What the C header says about an exit code, if it is one of its error codes.
+/// The text of the C header about an exit code, if it is one of its error codes.
 fn meaning(system: &System, ended: &Notice) -> Option<String> {
     const HEADER: &str = include_str!("../../../software/lib/c/include/bulkhead.h");
     let app = system.apps.iter().find(|app| app.name == ended.name)?;

@@ -20,7 +20,7 @@ use bulkhead_model::platform::Platform;
 use bulkhead_model::system::Flow;
 use bulkhead_report::result::AddedRun;
 
-/// What is known about flows from runs in which they were alone.
+/// The results of flows from runs in which they were alone.
 #[derive(Clone, Debug, Default)]
 pub struct Added {
     /// For the result.
@@ -200,7 +200,7 @@ mod tests {
         assert!(planned(&[], &["alone", "regulated"]).is_empty());
     }
 
-    /// What a flow took on one chip says nothing about another chip.
+    /// The latency of a flow on one chip says nothing about another chip.
     #[test]
     fn each_chip_is_measured_by_itself() {
         let options = LoadOptions::default();

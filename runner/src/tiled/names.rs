@@ -22,7 +22,7 @@ pub struct TiledNames {
     tiles: BTreeMap<u16, Vec<String>>,
     /// Names of the description by their paths.
     known: BTreeMap<String, String>,
-    /// The begin that the kernel is currently announcing, and the words of the name so far.
+    /// The start that the kernel is currently announcing, and the words of the name so far.
     open: Option<(Begins, Vec<u64>)>,
     /// The path of the most recent activity with each number.
     paths: BTreeMap<u16, String>,
@@ -49,7 +49,7 @@ pub struct Notice {
     pub name: String,
     /// Tile.
     pub tile: u16,
-    /// What: `stopped: exit 0`.
+    /// The notice: `stopped: exit 0`.
     pub what: String,
 }
 
@@ -213,7 +213,7 @@ impl Naming for TiledNames {
         if let Some(name) = self.activities.get(&owner) {
             return name.clone();
         }
-        // What a tile does for no particular activity, it does for the only one that has ever been there.
+        // The work of a tile for no particular activity belongs to the only one that has ever been there.
         let begun = self.begun.get(&tile);
         let only = begun
             .filter(|all| all.len() == 1)
@@ -253,7 +253,7 @@ pub fn all_as(system: &System, activity: u16) -> Vec<MarkerEvent> {
     all
 }
 
-/// Markers of a kernel that announces a begin: number, creator, place, name.
+/// Markers of a kernel that announces a start: number, creator, place, name.
 #[doc(hidden)]
 pub fn begin(
     system: &System,

@@ -178,7 +178,7 @@ impl Judge<'_> {
         Some(&one.application)
     }
 
-    /// What is missing if a flow never began, and both of its ends did what they should.
+    /// Says what is missing if a flow never began although both of its ends did what they should.
     fn none_began(&self, flow: &FlowResult) -> String {
         let mut all = self.variant.incidents.iter();
         if all.any(|one| [&flow.from, &flow.to].contains(&&one.application)) {
@@ -266,7 +266,7 @@ impl Judge<'_> {
         promises
     }
 
-    /// What was in progress when the run ended and could still have been in time.
+    /// The samples that were in progress when the run ended and could still have been in time.
     fn under_way(&self, of: &str, open: u64, what: &str) -> Option<Promise> {
         let what = format!("{of}: {what} under way at the end: {open}");
         (open > 0).then(|| self.not_judged(what, BEFORE_THE_DEADLINE))

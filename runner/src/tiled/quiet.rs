@@ -22,7 +22,7 @@ pub fn others(system: &mut System, keeps: impl Fn(usize) -> bool) -> Vec<usize> 
             continue;
         }
         if app.is_unit() {
-            // This is logic, not software: it cannot be taken over itself, but its clients are.
+            // This is logic, not software: it cannot be taken over, but its clients are.
             app.background = true;
             continue;
         }

@@ -38,7 +38,7 @@ const MEANINGS: [(&str, &str); 9] = [
     ),
 ];
 
-/// What the error means that an application named in a text.
+/// The meaning of an error that an application named in a text.
 pub fn meaning(system: &System, application: &str, text: &str) -> Option<String> {
     let words = || text.split(|c: char| !c.is_ascii_alphanumeric());
     let mut all = MEANINGS.iter();

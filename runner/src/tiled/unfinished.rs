@@ -94,7 +94,7 @@ pub fn incidents(
     all
 }
 
-/// What is said of an application that may not even have started.
+/// The text about an application that may not even have started.
 pub const NOTHING: &str = "it printed nothing and set no marker";
 
 /// The beginning of an incident of an application that its manager stopped too early.
@@ -159,7 +159,7 @@ fn at_the_end(
     }
 }
 
-/// What an application's limit lets through in the whole run, if that is less than its memory: it may be waiting for tokens.
+/// The bytes that an application's limit lets through in the whole run, if they are fewer than its memory: it may be waiting for tokens.
 fn starved(system: &System, name: &str) -> String {
     let mut apps = system.apps.iter();
     let limited = apps.find_map(|app| Some((app.limit?, app)).filter(|one| one.1.name == name));
@@ -176,7 +176,7 @@ fn starved(system: &System, name: &str) -> String {
     }
 }
 
-/// The most bytes that a limit lets through in a time.
+/// Maximum bytes that a limit lets through in a time.
 pub fn lets_through(limit: Limit, time: Time) -> u128 {
     u128::from(limit.noc.0) * u128::from(time.0) / 1_000_000_000_000 + u128::from(limit.burst.0)
 }
@@ -200,8 +200,8 @@ pub fn too_limited(system: &System) -> Vec<String> {
     limited.collect()
 }
 
-/// The applications whose messages an application waits for, and where those of them are that run in the background and therefore have no
-/// line of their own.
+/// The applications whose messages an application waits for, and the places of those that run in the background and so have no line of
+/// their own.
 fn awaited(
     system: &System,
     said: &Said<'_>,
@@ -244,7 +244,7 @@ fn spent(system: &System, tiles: &[u16]) -> String {
     }
 }
 
-/// What an application did last, as far as is known.
+/// The last known action of an application.
 fn last(system: &System, said: &Said<'_>, name: &str) -> String {
     let own = format!("[{name}] ");
     let mut lines = said.console.lines().filter_map(|l| l.strip_prefix(&own));

@@ -71,7 +71,7 @@ pub(crate) fn gate(name: &str, kind: GateKind) -> Option<&'static GateEntry> {
     gates.find(|g| g.kind == kind as u32 && words::text(&g.name) == name)
 }
 
-/// Most bytes of a message over a send gate, header included; 0 if there is no such gate.
+/// Maximum bytes of a message over a send gate, header included; 0 if there is no such gate.
 pub(crate) fn message_size(name: &str) -> u16 {
     gate(name, GateKind::Send).map_or(0, |entry| entry.slot_size)
 }

@@ -43,11 +43,11 @@ impl Client {
         }
     }
 
-    /// Sends a request and waits for the answer, and before that for a slot of the service, until the clock shows `moment` nanoseconds.
+    /// Waits for a slot of the service, sends a request and waits for the answer, until the clock shows `moment` nanoseconds.
     ///
     /// # Errors
     /// As for [`call`](Self::call); [`Status::Timeout`] if there was no answer by then. If the request was sent, its credit comes back only
-    /// when the service answers after all.
+    /// if the service still answers.
     pub fn call_until<R: Request>(&mut self, request: &R, moment: u64) -> Result<R::Reply, Status> {
         match self.gate.call_until(self.buffer.request(request), moment) {
             Ok(Some(reply)) => message::outcome(reply.word(), reply.rest()),

@@ -19,7 +19,7 @@ pub use bulkhead_common::file::{CREATE, Info, READ, TRUNCATE, WRITE};
 /// Result of an operation on files.
 pub type Result<T> = core::result::Result<T, Status>;
 
-/// How often a piece is asked for at most while the service makes room for it: more than what clients can leave there.
+/// Maximum requests for a piece while the service makes room for it: more than clients can leave pieces there.
 const TRIES: usize = 1000;
 
 /// A file service.
@@ -46,11 +46,11 @@ pub struct File<'a> {
     held: Vec<Piece>,
     /// The piece that was used last.
     window: Window,
-    /// What the window allows for the next transfer.
+    /// The bytes that the window allows for the next transfer.
     ahead: Ahead,
 }
 
-/// What a transfer needs to know if it continues where the last one ended.
+/// The state for a transfer that continues where the last one ended.
 #[derive(Clone, Copy, Debug)]
 struct Ahead {
     /// Bytes from the position on that can be read without asking the server.
@@ -162,7 +162,7 @@ impl Mount {
         Ok(Self::over(name, Session::open(name, 0, PATIENCE)?))
     }
 
-    /// Like [`connect`](Self::connect), but waits for nothing: while the service is still starting, there is none.
+    /// Like [`connect`](Self::connect), but does not wait: while the service is still starting, there is no mount.
     ///
     /// # Errors
     /// As for [`connect`](Self::connect).

@@ -26,7 +26,7 @@ pub use bulkhead_abi::words::Aligned;
 /// Result of an operation on a gate.
 pub type Result<T> = core::result::Result<T, DtuError>;
 
-/// What a one-way message says in addition to its payload; it travels as the label of the answer.
+/// The meaning of a one-way message in addition to its payload; it travels as the label of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// Nothing.
@@ -128,9 +128,9 @@ impl SendGate {
         })
     }
 
-    /// Sends a message and waits for its reply, and before that for a slot of the receiver, until the clock of [`time::now`] shows `moment`
-    /// nanoseconds; returns `None` then. If the message was sent by then, its credit comes back only when the receiver answers after all;
-    /// that answer is dropped.
+    /// Waits for a slot of the receiver, sends a message and waits for its reply, until the clock of [`time::now`] shows `moment`
+    /// nanoseconds; then returns `None`. If the message was sent by then, its credit comes back only if the receiver still answers; that
+    /// answer is dropped.
     ///
     /// # Errors
     /// As for [`send`](Self::send), except [`DtuError::NoSpace`].
@@ -237,8 +237,8 @@ impl SendGate {
         }
     }
 
-    /// Sends a message and waits for its reply, and before that for a slot of the receiver. If the receiver only finishes the message, the
-    /// reply is empty.
+    /// Waits for a slot of the receiver, sends a message and waits for its reply. If the receiver only finishes the message, the reply is
+    /// empty.
     ///
     /// # Errors
     /// As for [`send`](Self::send), except [`DtuError::NoSpace`]; [`DtuError::ReceiverGone`] if the receiver ended before it replied.
@@ -579,7 +579,7 @@ impl Message {
         user::message(self.address).0
     }
 
-    /// The label of the channel (or, of a reply, the one given when sending).
+    /// The label of the channel (or, for a reply, the label given when sending).
     #[inline(always)]
     pub fn label(&self) -> u64 {
         self.header().label

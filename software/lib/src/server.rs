@@ -36,7 +36,7 @@ use zerocopy::IntoBytes;
 
 pub use bulkhead_common::waiting::{Client, Owner};
 
-/// Most clients of one gate: labels below this are served.
+/// Maximum clients of one gate: labels below this are served.
 pub const CLIENTS: usize = 64;
 /// Nanoseconds of an empty request, a generous estimate.
 const NULL_TIME: u64 = 1000;
@@ -56,7 +56,7 @@ const GATES: [&str; 8] = [
 
 /// The service that a server offers.
 pub trait Service {
-    /// Most nanoseconds that a request takes. The request has not been checked in any way. Must be quick itself.
+    /// Maximum nanoseconds that a request takes. The request has not been checked in any way. This function itself must be quick.
     fn estimate(&mut self, client: Client, operation: u64, body: &[u8]) -> u64;
 
     /// Answers a request, now or later. Requests that are dropped are answered with [`Status::Closed`].
@@ -212,10 +212,10 @@ pub struct Server {
     lanes: Fixed<Lane>,
     /// Accounts of the clients of the first gate, which are found with one lookup less.
     first: Box<[Account; CLIENTS]>,
-    /// Accounts of the clients of the other gates: as many for each.
+    /// Accounts of the clients of the other gates: the same number for each.
     lower: Fixed<Account>,
     waiting: Waiting<Message>,
-    /// For those that wait long.
+    /// Checks of requests that wait for a long time.
     rounds: Rounds,
     /// No client of the first gate has less than this left (nanoseconds), so an empty request is answered without checking an
     /// account.
@@ -399,8 +399,8 @@ impl Server {
         }
     }
 
-    /// Offers the service to the activities that may open sessions, unless that has been done. [`run`](Self::run) does it
-    /// otherwise; a server that divides its kernel memory among clients calls it earlier, to know how much is left.
+    /// Offers the service to the activities that may open sessions, unless that has been done. Otherwise [`run`](Self::run) does it; a
+    /// server that divides its kernel memory among clients calls it earlier, to know how much is left.
     ///
     /// # Panics
     /// If the kernel refuses.

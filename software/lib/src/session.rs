@@ -96,8 +96,8 @@ pub struct Granted {
     pub words: [u64; 2],
 }
 
-/// Nanoseconds for which clients of the library wait for a service that is still starting. A manager waits 50 ms for a service before
-/// it starts what needs it or says that there will be none; what it has to do besides comes on top.
+/// Nanoseconds for which clients of the library wait for a service that is still starting. A manager waits 50 ms for a service before it
+/// starts what needs it or says that there will be none; its other work comes on top.
 pub const PATIENCE: u64 = 60_000_000;
 
 impl Session {

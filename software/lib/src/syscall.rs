@@ -41,8 +41,8 @@ pub fn complete(call: &Syscall) -> Result<(), SyscallError> {
     call.with_words(transact_only)
 }
 
-/// Activates memory or a send gate for the caller, on any free endpoint. Returns the endpoint, and the bytes of the memory or the
-/// most bytes of a message.
+/// Activates memory or a send gate for the caller, on any free endpoint. Returns the endpoint, and the bytes of the memory or the maximum
+/// bytes of a message.
 ///
 /// # Errors
 /// See [`Syscall::Activate`].

@@ -144,7 +144,7 @@ impl<const N: usize> Calls<N> {
         Self::default()
     }
 
-    /// Sends a message and waits for its answer, and before that for a slot of the receiver. The message must not cross a page.
+    /// Waits for a slot of the receiver, sends a message and waits for its answer. The message must not cross a page.
     ///
     /// # Errors
     /// As for [`SendGate::send`], except [`DtuError::NoSpace`]; [`DtuError::ReceiverGone`] if the receiver ended before it replied.

@@ -151,6 +151,7 @@ mod tests {
                 links: Vec::new(),
                 host_tests: false,
                 fuzz: false,
+                guided: Vec::new(),
             }],
         }
     }

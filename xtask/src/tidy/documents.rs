@@ -70,7 +70,7 @@ fn markdown(tree: &Tree) -> impl Iterator<Item = &File> {
     tree.files.iter().filter(|file| file.ending() == "md")
 }
 
-/// What the book calls a heading in links: its words in small letters, joined by hyphens, without other marks.
+/// The book's name of a heading in links: its words in small letters, joined by hyphens, without other marks.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().chars().filter_map(|c| match c {
         c if c.is_alphanumeric() || matches!(c, '_' | '-') => Some(c.to_ascii_lowercase()),

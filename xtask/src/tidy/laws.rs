@@ -17,12 +17,14 @@ const UNSAFE_FILES: &[(&str, &str)] = &[];
 const MAY_USE: &[(&str, &[&str])] = &[
     ("abi", &[]),
     ("random", &[]),
-    ("model", &["abi"]),
+    ("fuzz", &["random"]),
+    ("model", &["abi", "fuzz"]),
     ("machine", &["abi"]),
     ("analysis", &["abi", "model", "random"]),
     // Result types and what users see: no machine.
     ("report", &["model", "analysis"]),
-    ("software", &["abi", "random", "software"]),
+    // Tests of what hostile programs can ask are steered; nothing on the chip can link that (it needs the host's library).
+    ("software", &["abi", "random", "fuzz", "software"]),
     ("workloads", &["abi", "random", "software", "workloads"]),
     (
         "runner",
@@ -36,9 +38,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "random",
             // The format of images, pure and without the chip: folders of the host become such images.
             "software/tiled/services/filesystem",
-            // What managers load, pure: a program that they would refuse is refused before anything runs.
+            // The loader of the managers, pure: a program that they would refuse is refused before anything runs.
             "software/loader",
-            // What a console's ring says, pure: the loader and the host core read rings in the same way.
+            // The format of a console's ring, pure: the loader and the host core read rings in the same way.
             "software/exec/one-shot",
         ],
     ),
@@ -60,6 +62,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "abi",
             "random",
+            "fuzz",
             "model",
             "machine",
             "analysis",
@@ -411,6 +414,7 @@ mod tests {
                 links: Vec::new(),
                 host_tests: false,
                 fuzz: false,
+                guided: Vec::new(),
             }],
         }
     }

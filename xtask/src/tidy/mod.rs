@@ -21,7 +21,7 @@ pub struct Violation {
     pub path: String,
     /// Line, counted from 1; 0 means the file as a whole.
     pub line: usize,
-    /// What is wrong and what would be right.
+    /// The mistake and its remedy.
     pub message: String,
 }
 

@@ -24,7 +24,7 @@ const PLACES: [&str; 10] = [
 const READ_ONCE: &str = "software/tiled/resmgr/src/description";
 /// The types that name payers.
 const TYPES: &str = "software/lib/common/src/payer.rs";
-/// What grows.
+/// Types that grow.
 const GROWING: [&str; 8] = [
     "Vec",
     "VecDeque",
@@ -35,7 +35,7 @@ const GROWING: [&str; 8] = [
     "String",
     "HashMap",
 ];
-/// What says who pays.
+/// Types that name a payer.
 const PAID: [&str; 5] = ["Paid", "PaidList", "PaidQueue", "Reserved", "Fixed"];
 
 fn is_word(byte: u8) -> bool {

@@ -15,7 +15,7 @@ use std::path::Path;
 pub struct Placed {
     /// Its tasks with their bounds, and what was chosen.
     pub plan: Plan,
-    /// What was chosen, as changes of the description.
+    /// The choices, as changes of the description.
     pub set: Vec<String>,
 }
 

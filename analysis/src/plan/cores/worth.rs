@@ -44,7 +44,7 @@ impl Worth {
         self.broken == 0
     }
 
-    /// What was asked for.
+    /// The value of the requested criterion.
     #[cfg(test)]
     pub fn asked(self) -> u64 {
         self.first
@@ -207,7 +207,7 @@ impl<'a> Case<'a> {
         cost.saturating_add(SWITCH * 1_000_000_000 / clock.unwrap_or(1).max(1))
     }
 
-    /// What does not hold with these cores, in words.
+    /// Everything that does not hold with these cores, in words.
     pub fn broken(&self, cores: &[Option<u16>]) -> Vec<String> {
         let part = self.part(cores);
         let mut all: Vec<String> = self

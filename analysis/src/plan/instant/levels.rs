@@ -22,7 +22,7 @@ struct Job {
 /// A processor.
 #[derive(Default)]
 struct Core {
-    /// What the kernel does before anything else: how long, and the job that results.
+    /// The work of the kernel that comes before anything else: how long, and the job that results.
     kernel: VecDeque<(u64, Option<Coming>)>,
     running: Option<usize>,
     interrupts: Vec<(u64, u64)>,
@@ -88,7 +88,7 @@ impl World<'_> {
         });
     }
 
-    /// What arrives now, and what the kernel has finished.
+    /// Handles arrivals of this moment, and work that the kernel has finished.
     fn come(&mut self) {
         let release = nanoseconds(self.system.overheads.release);
         let now = self.now;
@@ -114,7 +114,7 @@ impl World<'_> {
         }
     }
 
-    /// Jobs of a task run one after the other.
+    /// A task's jobs run in sequence.
     fn is_first(&self, job: &Job) -> bool {
         let mut others = self.jobs.iter();
         !others.any(|o| o.coming.task == job.coming.task && o.number < job.number)
@@ -200,7 +200,7 @@ impl World<'_> {
         }
     }
 
-    /// Until something changes.
+    /// Lets time pass until something changes.
     fn pass(&mut self) {
         let decision = nanoseconds(self.system.overheads.schedule);
         let running: Vec<Option<usize>> = self.cores.iter().map(|core| core.running).collect();

@@ -23,7 +23,7 @@ struct Half {
     state: State,
     /// When its transfer ends.
     end: u64,
-    /// What is left to run.
+    /// The time that is left to run.
     left: u64,
 }
 

@@ -38,7 +38,7 @@ pub struct Run {
     pub variant: String,
     /// The variant demonstrates how deadlines are missed: late tasks and flows are not failures.
     pub misses_expected: bool,
-    /// What holds.
+    /// The verdict.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
@@ -56,9 +56,9 @@ impl Run {
 pub struct SystemPlan {
     /// Name of the system.
     pub system: String,
-    /// What was open.
+    /// The choices that were open.
     pub choices: Vec<Choice>,
-    /// What was chosen, as changes of the description.
+    /// The choices, as changes of the description.
     pub set: Vec<String>,
     /// Each variant with everything decided.
     pub runs: Vec<Run>,
@@ -162,7 +162,7 @@ fn failures(runs: &[Run]) -> usize {
     runs.iter().map(failed).sum()
 }
 
-/// What an element of the description leaves open.
+/// The attributes that an element of the description leaves open.
 struct Open {
     name: String,
     tile: bool,

@@ -1,7 +1,7 @@
 //! Beyond the paper: its Tables 5 and 6 on 1024 cores, queues beside sampling ports, doorbells beside polling, rivals at a port's core, and the same tasks in three languages.
 //!
-//! Why it exists: the paper leaves queues, notification and larger chips to the future, and its kernel has one language. What it deliberately does not
-//! know: what would be good; nothing here is judged but that nothing went wrong and that bounds hold.
+//! Why it exists: the paper leaves queues, notification and larger chips to the future, and its kernel has one language. What it
+//! deliberately does not know: what would be good; it judges only that nothing went wrong and that bounds hold.
 
 use bulkhead_report::distribution::distribution;
 use bulkhead_report::result::{Distribution, VariantResult};
@@ -14,7 +14,7 @@ use bulkhead_runner::run::{self, Finished};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Cycles that a program takes at most.
+/// Maximum cycles of a program.
 const CYCLES: u64 = 2_000_000_000;
 /// The chip of 1024 cores.
 const LARGE: &str = "epiphany5";
@@ -29,8 +29,8 @@ pub const FAR: [(u16, u64); 8] = [
     (15 * 32 + 31, 46),
     (31 * 32 + 31, 62),
 ];
-/// Operations of `far-times` and `far-trips`: number, name, and answers of which each takes 3 cycles a hop. A round trip waits for two writes and for nothing of its reads; each side
-/// sees the other's item when the data is there, before the acknowledgement.
+/// Operations of `far-times` and `far-trips`: number, name, and answers of which each takes 3 cycles a hop. A round trip waits for two
+/// writes and for none of its reads; each side sees the other's item when the data is there, before the acknowledgement.
 const OPERATIONS: [(u64, &str, Option<u64>); 6] = [
     (2, "write 8 bytes", Some(2)),
     (3, "read 8 bytes", Some(4)),
@@ -45,9 +45,9 @@ const HOP: u64 = 3;
 /// A comparison: each row is a case, and each column a figure of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// What is compared.
+    /// Its title.
     pub title: String,
-    /// What the figures are.
+    /// The names of the figures.
     pub columns: Vec<String>,
     /// Names of cases, and their figures.
     pub rows: Vec<(String, Vec<String>)>,

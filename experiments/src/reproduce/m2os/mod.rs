@@ -32,7 +32,7 @@ const MEGAHERTZ: f64 = 600.0;
 const CYCLES: u64 = 2_000_000_000;
 /// Cores one to six hops from the first one.
 const TARGETS: [u16; 6] = [1, 2, 3, 7, 11, 15];
-/// What the platform does not show.
+/// Effects that the platform does not show.
 const LIMITS: &str = "Not shown: the paper's instruction set with its two issue slots and 64 registers, and its chip's library. The figures compare \
      designs and not cores. A write here waits for an acknowledgement, which Epiphany does not have; a hop takes 1.5 cycles in each direction on both.";
 
@@ -72,7 +72,7 @@ struct SizeFigure {
 pub struct Row {
     /// `Table 1`.
     pub table: String,
-    /// What was done.
+    /// The operation.
     pub what: String,
     /// Ours, in cycles of 600 MHz.
     pub ours: Distribution,
@@ -89,7 +89,7 @@ pub struct Row {
 /// A size and the paper's, in bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Size {
-    /// What it is of.
+    /// The thing that has this size.
     pub what: String,
     /// Ours: code and constants, data, zeroed data.
     pub ours: [u64; 3],
@@ -362,7 +362,7 @@ fn tables(all: &Reproduced) -> Vec<&str> {
     titles
 }
 
-/// What explains differences, each explanation once, with what it explains.
+/// Explanations of differences, each once, with the rows that it explains.
 fn reasons<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
     for (why, what) in rows {

@@ -27,7 +27,7 @@ const COLUMNS: u16 = 4;
 /// Numbers of 16 bits in a word.
 const IN_WORD: usize = 4;
 
-/// What is shared.
+/// A workload that is shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// A FIR filter: 2048 samples of 16 bits, 32 coefficients.
@@ -91,7 +91,7 @@ impl Work {
         const WORD: u64 = 30;
         /// Other cycles of a job or an operation.
         const OTHER: u64 = 1000;
-        /// Of a microsecond.
+        /// Cycles of a microsecond.
         const CYCLES: u64 = 600;
         let [slice, result, new] = self.words(cores).map(|words| words as u64);
         let compute = self.steps() / cores as u64 * STEP;
@@ -225,9 +225,9 @@ const PERIOD: u64 = 10;
 /// A work on some cores.
 #[derive(Clone, Debug, Serialize)]
 pub struct Section {
-    /// What is shared.
+    /// The workload.
     pub what: String,
-    /// By how many cores.
+    /// Number of cores that share it.
     pub cores: usize,
     /// From the beginning of the section to its end, in cycles.
     pub section: Distribution,

@@ -16,7 +16,7 @@ use bulkhead_runner::run::Seen;
 use bulkhead_runner::tiled::admission;
 use serde::Serialize;
 
-/// What a variant must show.
+/// The result that a variant must show.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expected {
@@ -40,7 +40,7 @@ struct Kind {
     variants: &'static [(&'static str, Expected)],
 }
 
-/// What serves the work by which a victim is measured.
+/// The part that serves the work by which a victim is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ServedBy {
     /// A server.
@@ -120,7 +120,7 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// What happened to a victim in a variant.
+/// The results of a victim in a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attack {
     /// Kind of attack.
@@ -146,7 +146,7 @@ pub struct Attack {
     pub worst: Option<f64>,
     /// Bound of the worst latency in microseconds.
     pub bound: Beside,
-    /// What it must show; factors relate to the worst latency alone.
+    /// The result that it must show; factors relate to the worst latency alone.
     pub expected: Expected,
 }
 
@@ -380,7 +380,7 @@ fn on_tile(system: &System, app: &str) -> Beside {
     }
 }
 
-/// What must hold for all attacks.
+/// The claims about all attacks.
 pub fn claims(all: &[Attack]) -> Vec<Claim> {
     let mut claims = Vec::new();
     for one in all {

@@ -18,7 +18,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Beside {
-    /// At most so much.
+    /// At most this much.
     AtMost(f64),
     /// There is no bound, because...
     None(String),
@@ -55,7 +55,7 @@ impl Beside {
     }
 }
 
-/// Reasons for `none`, for below a table, each once.
+/// Reasons for `none`, each once, to go below a table.
 pub fn reasons<'a>(all: impl IntoIterator<Item = &'a Beside>) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
     for why in all.into_iter().filter_map(Beside::reason) {
@@ -66,7 +66,7 @@ pub fn reasons<'a>(all: impl IntoIterator<Item = &'a Beside>) -> Vec<String> {
     reasons
 }
 
-/// What applications did alone while one of them was measured: the maximum of each kind in any of its spans.
+/// The work of applications alone while one of them was measured: the maximum of each kind in any of its spans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
     /// Worst span in ticks.
@@ -119,7 +119,7 @@ pub fn work_in(seen: &Seen, samples: &[Sample], apps: &[&str]) -> Work {
     }
 }
 
-/// What every bound here starts from, for below a table.
+/// The start of every bound here, to go below a table.
 pub const ASSUMPTION: &str = "Bounds begin with the worst run alone on the same deterministic chip, because no execution times are known, \
      and add all that its requests can wait for others.";
 

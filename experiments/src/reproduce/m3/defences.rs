@@ -37,7 +37,7 @@ fn limit(limit: Option<u64>) -> String {
     limit.map_or("none".to_owned(), |rate| format!("{} MiB/s", rate >> 20))
 }
 
-/// What has no bound, and why, for below a table.
+/// The missing bounds and their reasons, to go below a table.
 pub fn footnote<'a>(bounds: impl IntoIterator<Item = &'a Beside>) -> Option<String> {
     let reasons = reasons(bounds);
     (!reasons.is_empty()).then(|| format!("No bound: {}.", reasons.join("; ")))

@@ -40,7 +40,7 @@ const SWEPT: [&str; 2] = ["accesses", "transfers"];
 /// The paper's platforms.
 const PLATFORMS: [&str; 2] = ["tiled-2ghz", "tiled-star"];
 
-/// What to run.
+/// The experiments to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Table I.
@@ -83,9 +83,9 @@ pub struct RoundTrip {
 pub struct Slowdown {
     /// Platform.
     pub platform: String,
-    /// What was measured.
+    /// The measured workload.
     pub foreground: String,
-    /// What ran on the other tiles.
+    /// The workload on the other tiles.
     pub background: String,
     /// Limit of each background tile in MiB/s, if any.
     pub limit: Option<u64>,
@@ -150,7 +150,7 @@ pub struct Reproduced {
     pub attacks: Vec<attacks::Attack>,
     /// Per-activity regulation.
     pub regulation: Vec<regulation::Regulation>,
-    /// What follows.
+    /// The claims.
     pub claims: Vec<Claim>,
     /// Why figures differ from the paper's, and claims fail.
     #[serde(skip)]
@@ -549,8 +549,8 @@ fn sweep(
     Ok(all)
 }
 
-/// What a regulated background may cost on a platform for which the paper states nothing: our value, not the paper's. Eight megabytes per
-/// second from each of many tiles are a greater share of what a slow memory path provides.
+/// The maximum cost of a regulated background on a platform for which the paper states nothing: our value, not the paper's. Eight megabytes
+/// per second from each of many tiles are a greater share of what a slow memory path provides.
 const REGULATED_ELSEWHERE: f64 = 1.02;
 /// How far a steady round trip may be from the paper's.
 const ROUND_TRIP_TOLERANCE: f64 = 0.25;

@@ -95,7 +95,7 @@ fn notes(all: &Reproduced, title: &str, list: &[&Slowdown]) -> Vec<String> {
     }
 }
 
-/// What a reader of Table I must know: percentiles of too few runs, and differences from the paper.
+/// Notes that a reader of Table I must know: percentiles of too few runs, and differences from the paper.
 fn table_one_notes(all: &Reproduced) -> Vec<String> {
     let few = note(&[99], all.round_trips.iter().map(|one| one.all.count));
     few.into_iter()

@@ -20,11 +20,11 @@ pub const CLIENTS: u64 = 6;
 pub struct Priorities {
     /// Clients.
     pub clients: u64,
-    /// Of all clients, without priorities.
+    /// The worst of all clients, without priorities.
     pub plain: f64,
-    /// Of the client with high priority.
+    /// The worst of the client with high priority.
     pub high: f64,
-    /// Of the clients with low priority; `None` with a single client.
+    /// The worst of the clients with low priority; `None` with a single client.
     pub low: Option<f64>,
     /// Bound without priorities.
     pub plain_bound: Beside,
@@ -111,8 +111,8 @@ pub fn run(wanted: Wanted, progress: &dyn Progress) -> Result<Vec<Priorities>, E
         .collect()
 }
 
-/// What the paper's text says about the figure, with its service time and its limit for the high-priority client. As in the paper,
-/// the service time covers everything that the server does for a request, so a request already begun and the client's own take 2 ms.
+/// The claims of the paper's text about the figure, with its service time and its limit for the high-priority client. As in the paper, the
+/// service time covers everything that the server does for a request, so a request already begun and the client's own take 2 ms.
 pub fn claims(all: &[Priorities], service: f64, high: f64) -> Vec<Claim> {
     let mut claims = Vec::new();
     for one in all {

@@ -132,7 +132,7 @@ fn hogs(seen: &Seen, variant: &VariantResult, result: &RunResult) -> Vec<Hog> {
     .collect()
 }
 
-/// What must hold.
+/// The claims.
 pub fn claims(all: &[Regulation]) -> Vec<Claim> {
     let mut claims = Vec::new();
     let Some(alone) = all.first() else {

@@ -118,7 +118,7 @@ pub fn run(progress: &dyn Progress) -> Result<Vec<Waiting>, Error> {
     Ok(all)
 }
 
-/// What the paper says about the figure.
+/// The paper's claims about the figure.
 pub fn claims(all: &[Waiting]) -> Vec<Claim> {
     let mut claims = Vec::new();
     let of = |platform: &str, method: &str| {

@@ -20,12 +20,12 @@ pub enum Presence {
     Absent,
 }
 
-/// What became of a line that was to be fetched ahead.
+/// The fate of a line that was to be fetched ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreseeing {
     /// It is on its way.
     Begun,
-    /// It is here, or it comes without that.
+    /// It is here, or it comes anyway.
     Known,
     /// A request would have to wait.
     Dropped,
@@ -59,8 +59,8 @@ impl Directory {
         }
     }
 
-    /// The lines that a request may not replace although they are in its ways: a line that is fetched ahead leaves those alone that first
-    /// levels of other ports have. A recall from the port's own first level makes nobody else wait.
+    /// The lines that a request may not replace although they are in its ways: a line that is fetched ahead does not replace lines that
+    /// first levels of other ports have. A recall from the port's own first level makes nobody else wait.
     pub(super) fn kept_from(&self, ask: &Ask) -> Vec<u64> {
         if !matches!(ask.request, Request::Ahead(_)) {
             return Vec::new();

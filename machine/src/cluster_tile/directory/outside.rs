@@ -5,7 +5,7 @@
 use super::{Directory, Memory, Transaction};
 
 impl Directory {
-    /// The bytes of a line here or on its way to memory, if memory has not the same.
+    /// The bytes of a line here or on its way to memory, if memory does not have the same.
     pub fn peek(&self, line: u64) -> Option<&[u8]> {
         let written = || self.written_bytes(line);
         let here = self.copy(line);

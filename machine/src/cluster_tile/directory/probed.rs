@@ -34,7 +34,7 @@ struct Wanted {
     held: (Port, Tick),
 }
 
-/// All lines that the home wants: one question for each line at most, and as many lines as other clusters have requests under way.
+/// All lines that the home wants: at most one question per line, and as many lines as other clusters have requests under way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Surrenders {
     wanted: Vec<Wanted>,
@@ -45,7 +45,7 @@ impl Surrenders {
         self.wanted.is_empty()
     }
 
-    /// For whom the home wants a line, if it does.
+    /// The hart for which the home wants a line, if it wants the line.
     pub fn wanted_by(&self, line: u64) -> Option<Owner> {
         let mut wanted = self.wanted.iter();
         wanted.find(|w| w.line == line).map(|w| w.owner)
@@ -65,11 +65,11 @@ impl Surrenders {
     }
 }
 
-/// What a question of the home finds.
+/// The state that a question of the home finds.
 enum Way {
     /// The line can be taken, if it is here.
     Free,
-    /// This cluster has not got the line yet.
+    /// This cluster does not have the line yet.
     Gone,
     /// Something is under way for this hart, which ends without the home.
     Blocked(Owner),
@@ -183,7 +183,7 @@ impl Directory {
         true
     }
 
-    /// Nobody holds the line any more who may not. Answers the home.
+    /// No port that must give up the line still holds it. Answers the home.
     fn surrendered(&mut self, at: usize, now: Tick, slot: Option<usize>, ledger: &mut Ledger) {
         let mut wanted = self.surrenders.wanted.remove(at);
         let line = wanted.line;

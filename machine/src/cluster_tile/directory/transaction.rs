@@ -22,13 +22,13 @@ impl Holders {
     }
 }
 
-/// What a transaction waits for below.
+/// The event below for which a transaction waits.
 #[derive(Clone, Debug)]
 pub(super) enum Memory {
     Nothing,
     /// The line.
     Asked,
-    /// The line has come, but has no place yet: seldom, so that transactions are small. Whether no other cluster has it.
+    /// The line has come, but has no place yet (rare, so it is boxed to keep transactions small); and whether no other cluster has it.
     Came(Box<Line>, bool),
     /// The acknowledgement of a line that a cache-management operation wrote.
     Writing,
@@ -39,7 +39,7 @@ pub(super) enum Memory {
 #[derive(Clone, Debug)]
 pub(super) struct Transaction {
     pub ask: Ask,
-    /// The line whose place the new line gets once no first level has it any more, and its way.
+    /// The line whose place the new line gets once no first level has it, and its way.
     pub victim: Option<(u64, usize)>,
     /// Bit i: port i has been probed and has not answered.
     pub probed: u8,
@@ -54,7 +54,7 @@ pub(super) struct Transaction {
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     pub ask: Ask,
-    /// Since when it waits because of this hart.
+    /// When its wait because of this hart began.
     pub since: Tick,
     pub blocker: Owner,
 }
@@ -69,7 +69,7 @@ impl Transaction {
         self.ask.line == line || self.recalls(line)
     }
 
-    /// For what its line is brought.
+    /// The purpose for which its line is brought.
     pub fn fill(&self) -> Fill {
         match self.ask.request {
             Request::Fetch => Fill::Instructions,

@@ -16,7 +16,7 @@ use std::ops::Range;
 /// Bit of a token that distinguishes accesses of the card from those of the data transfer unit.
 pub const CARD_TOKEN: u32 = 1 << 31;
 
-/// What an access is for.
+/// The purpose of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Who {
     Sending,
@@ -67,7 +67,7 @@ impl Transfer {
 /// Bytes of memory: first address, count, whether they are written.
 type Place = (u64, u64, bool);
 
-/// What the frame-fetching side waits for.
+/// The event for which the frame-fetching side waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Transmit {
     #[default]
@@ -80,7 +80,7 @@ pub(super) enum Transmit {
     Link(u16, Frame, Tick),
 }
 
-/// What the frame-storing side waits for.
+/// The event for which the frame-storing side waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Receive {
     #[default]

@@ -49,7 +49,7 @@ pub enum DropReason {
     Stopped,
 }
 
-/// What became of a frame.
+/// The fate of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// The link accepts it now; it has left at that moment.

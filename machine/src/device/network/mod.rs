@@ -25,7 +25,7 @@ pub use frame::{DropReason, Fate, Frame};
 use queue::{Broken, Queue};
 use std::collections::VecDeque;
 
-/// What a card is.
+/// The parameters of a card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkCardConfig {
     /// Bytes per second on the link, not 0.
@@ -55,7 +55,7 @@ pub enum CardEvent {
     Frame(Box<Frame>),
 }
 
-/// What a card needs from its tile. Addresses are tile-physical.
+/// The interface of a card to its tile. Addresses are tile-physical.
 pub trait Ports {
     /// Now.
     fn now(&self) -> Tick;
@@ -119,7 +119,7 @@ impl Confinement {
     }
 }
 
-/// What a card counts.
+/// The counters of a card.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CardCounters {
     /// Frames that left.
@@ -176,7 +176,7 @@ pub struct NetworkCard {
     /// Frames that waited when the card was stopped. For traces.
     forgotten: Vec<Frame>,
     link_free: Tick,
-    /// What it counted.
+    /// Its counters.
     pub counters: CardCounters,
 }
 
@@ -185,7 +185,7 @@ pub struct NetworkCard {
 struct Waiting {
     /// When it had arrived completely.
     arrived: Tick,
-    /// Up to when its wait has been booked.
+    /// The moment up to which its wait has been booked.
     since: Tick,
     frame: Frame,
 }
@@ -292,7 +292,7 @@ impl NetworkCard {
         self.forget();
     }
 
-    /// Waiting frames have no receiver any more.
+    /// Waiting frames no longer have a receiver.
     fn forget(&mut self) {
         self.counters.dropped += self.waiting.len() as u64;
         self.forgotten

@@ -30,7 +30,7 @@ pub struct Chain {
     pub head: u16,
     /// Addresses of the descriptors themselves.
     pub descriptors: Vec<u64>,
-    /// What they describe.
+    /// The memory that they describe.
     pub segments: Vec<Segment>,
 }
 

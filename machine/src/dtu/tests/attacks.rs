@@ -36,7 +36,7 @@ fn offset() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// What the kernel granted, without the state that changes with use.
+/// The rights that the kernel granted, without the state that changes with use.
 fn rights(world: &World) -> Vec<String> {
     let mut rights = Vec::new();
     for tile in 0..TILES {

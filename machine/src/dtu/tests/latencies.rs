@@ -134,7 +134,7 @@ fn outstanding_chunks_are_bounded() {
     // One chunk at a time: each spends 120 in transit and 8 blocks = 2 rounds = 40.
     let read = world.execute(1, Command::new(Opcode::Read, 8, 0), BASE, 2048, 0);
     assert_eq!(read, (DtuError::None, 40 + 4 * 160));
-    // A message is not answered chunk by chunk: 4 chunks of 2, 3, 3, 3 rounds (8, 9, 9, 9 blocks), one after the other.
+    // A message is not answered chunk by chunk: 4 chunks of 2, 3, 3, 3 rounds (8, 9, 9, 9 blocks), in sequence.
     channel(&mut world, 1, 2048);
     let send = world.execute(1, Command::new(Opcode::Send, 8, 9), BASE, 2016, 0);
     assert_eq!(send, (DtuError::None, 42 + 11 * 20 + 10 + 40 + 160 + 10));

@@ -142,7 +142,7 @@ fn the_credit_of_a_refused_message_does_not_reach_a_channel_that_was_made_since(
     for is_new in [false, true] {
         let mut world = World::new(&config());
         channel(&mut world, 2, 256);
-        // No activity receives there any more.
+        // No activity receives there.
         world.set(2, 8, Endpoint::Invalid);
         let send = Command::new(Opcode::Send, 8, u32::from(NO_ENDPOINT));
         world.command(1, send, BASE, 1, 0);
@@ -185,7 +185,7 @@ fn rights_to_reply_go_with_their_endpoint() {
     assert_eq!(rights(&world), 0);
 }
 
-/// What the kernel reads from tile 1: the endpoint with a packet in transit.
+/// The kernel's view of tile 1: the endpoint with a packet in transit.
 fn under_way(world: &mut World) -> u64 {
     world.read(1, UNDER_WAY)
 }

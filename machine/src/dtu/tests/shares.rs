@@ -119,7 +119,7 @@ fn shares_come_back_with_their_slots() {
         let command = Command::new(Opcode::Acknowledge, 10, answer as u32);
         assert_eq!(world.execute(1, command, 0, 0, 0).0, DtuError::None);
     }
-    // The receive endpoint is configured anew: its messages are gone, and their shares are free.
+    // The receive endpoint is reconfigured: its messages are gone, and their shares are free.
     for _ in 0..2 {
         assert_eq!(send(&mut world, 1, 8), DtuError::None);
         assert_eq!(send(&mut world, 1, 8), DtuError::None);
@@ -137,7 +137,7 @@ fn shares_come_back_with_their_slots() {
     assert_eq!(send(&mut world, 1, 8), DtuError::None);
 }
 
-/// Without shares, as the system's own channels, only the slots count.
+/// Without shares, as in the system's own channels, only the slots count.
 #[test]
 fn a_gate_without_shares_may_fill_the_buffer() {
     let mut world = world();

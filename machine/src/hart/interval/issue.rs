@@ -52,7 +52,7 @@ pub(super) fn overlap((a, a_bytes): (u64, u8), (b, b_bytes): (u64, u8)) -> bool 
     behind(a, b) < a_bytes.into() || behind(b, a) < b_bytes.into()
 }
 
-/// What a load does about older stores in the window.
+/// The reaction of a load to older stores in the window.
 enum Older {
     Nothing,
     Waits(u64),

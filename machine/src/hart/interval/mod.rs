@@ -106,7 +106,7 @@ impl Entry {
     }
 }
 
-/// What the front end waits for, besides a time.
+/// The event for which the front end waits, besides a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stopped {
     /// Nothing.
@@ -117,7 +117,7 @@ enum Stopped {
     Jump,
 }
 
-/// What lost time is charged to.
+/// The cause to which lost time is charged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cause {
     None,
@@ -135,7 +135,7 @@ enum Exclusive {
     Fetch,
 }
 
-/// What has been used at one edge.
+/// Resources used at one edge.
 #[derive(Clone, Copy, Default, Debug)]
 struct Used {
     retired: u32,
@@ -189,7 +189,7 @@ pub struct Window {
     /// Nothing happens before this time, because an operation that was alone took until then.
     frozen: Tick,
     used: Used,
-    /// What the time after that edge is charged to.
+    /// The cause to which the time after that edge is charged.
     cause: Cause,
     /// Nothing proceeds until something completes.
     idle: bool,
@@ -468,7 +468,7 @@ impl Window {
     }
 }
 
-/// What a completion must not change in an out-of-order pipeline.
+/// The state that a completion must not change in an out-of-order pipeline.
 #[derive(Clone, Copy)]
 pub struct Before {
     base: Tick,

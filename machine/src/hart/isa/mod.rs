@@ -19,7 +19,7 @@ pub(crate) use integer::integer_operations;
 /// Register number that replaces `x0` as a destination: writes go to a cell that is never read.
 pub const SINK: u8 = 32;
 
-/// What an operation does. The operands are in [`Op`].
+/// The kind of an operation. The operands are in [`Op`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 #[allow(missing_docs)] // The names are the instructions' names.
@@ -153,7 +153,7 @@ pub enum Unit {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Op {
-    /// What to do.
+    /// Its kind.
     pub kind: Kind,
     /// Destination; [`SINK`] instead of `x0`.
     pub rd: u8,

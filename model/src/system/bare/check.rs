@@ -9,8 +9,7 @@ use crate::tree::Element;
 
 /// Elements that such a system has.
 const ELEMENTS: &[&str] = &["platform", "domain", "flow", "variant"];
-/// What an application here may specify. Everything else concerns the tiled OS and would have no
-/// effect.
+/// The attributes that an application here may specify. Everything else concerns the tiled OS and would have no effect.
 const APP: &[&str] = &[
     "name",
     "tile",
@@ -26,7 +25,7 @@ const APP: &[&str] = &[
 ];
 /// Elements that an application here may have.
 const PARTS: &[&str] = &["argument", "attach", "task"];
-/// What only applications here may specify.
+/// The attributes that only applications here may specify.
 const OWN: &[&str] = &["harts", "at", "bank", "ways", "tcm", "colour"];
 
 pub(super) fn wrong(what: impl Into<String>, place: &Span, help: impl Into<String>) -> Diagnostic {

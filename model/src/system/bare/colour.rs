@@ -60,7 +60,8 @@ pub(super) fn of(
     None
 }
 
-/// Where a range that must not begin at `start` may begin next: what fits within contiguous bytes is there, and what does not begins with them.
+/// Where a range that must not begin at `start` may begin next. A range that fits within contiguous bytes lies within them; a longer one
+/// begins with them.
 pub(super) fn moved(memory: &Memory, start: u64, size: u64) -> Option<u64> {
     let chunk = memory.contiguous();
     let within = start % chunk;
@@ -156,7 +157,7 @@ mod tests {
             (at(base), false),
             (at(base + 0x1_0000), false),
             (at(base + 0x1_C000), true),
-            // By the second port, bytes have the addresses that they have behind the translator.
+            // Through the second port, bytes have the addresses that they have behind the translator.
             (second(0xE000_0000), false),
             (second(0xE000_4000), true),
         ] {

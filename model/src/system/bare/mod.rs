@@ -22,7 +22,7 @@ use serde::Serialize;
 /// Alignment and granularity of a program's memory in bytes.
 pub const GRANULE: u64 = 4096;
 
-/// What applications need in addition to what every application has.
+/// The additional needs of applications here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bare {
     /// For each application of the system: where it is.
@@ -38,7 +38,7 @@ pub struct Placed {
     pub base: u64,
     /// Bytes of its memory from `base` on, a multiple of [`GRANULE`].
     pub size: u64,
-    /// What is in the tightly coupled memories of its tile, if anything is.
+    /// The part of it in the tightly coupled memories of its tile, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcm: Option<Coupled>,
     /// Further ranges of its memory, as addresses and bytes: behind an address translator, memory of one colour is not contiguous.
@@ -64,7 +64,7 @@ pub struct Attached {
     pub file: Option<String>,
 }
 
-/// What of a program is in the tightly coupled memories of its tile.
+/// The part of a program in the tightly coupled memories of its tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coupled {

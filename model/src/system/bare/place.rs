@@ -226,7 +226,7 @@ pub(super) fn partition(platform: &mut Platform, apps: &[App], all: &[Placed]) {
     }
 }
 
-/// What of a program is in the tightly coupled memories of its tile.
+/// The part of a program in the tightly coupled memories of its tile.
 fn coupled(
     platform: &Platform,
     tile: &Tile,

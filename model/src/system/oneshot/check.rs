@@ -13,12 +13,12 @@ use crate::tree::Element;
 use crate::units::Time;
 use std::collections::BTreeMap;
 
-/// What a task here may specify. Everything else concerns other kernels and would have no effect.
+/// The attributes that a task here may specify. Everything else concerns other kernels and would have no effect.
 const TASK: &[&str] = &[
     "name", "program", "stack", "image", "domain", "core", "priority", "period", "deadline",
     "cost", "misses", "wait",
 ];
-/// What a channel here may specify.
+/// The attributes that a channel here may specify.
 const CHANNEL: &[&str] = &[
     "name", "from", "to", "size", "kind", "slots", "notify", "answers",
 ];
@@ -143,7 +143,7 @@ fn is_path((folder, path): (&str, &str)) -> bool {
     is_one && path.split("::").all(is_name)
 }
 
-/// What a task of a chip must specify in addition to what every task must.
+/// The attributes that a task of a chip must specify in addition to those of every task.
 pub(super) fn tasks(
     root: &Node,
     nodes: &[&Node],

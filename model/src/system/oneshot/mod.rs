@@ -48,7 +48,7 @@ const RINGS_TOLD: u64 = 1;
 /// that of the next one, and the first of the third may fall within it.
 const RINGS_CLOCKS: u64 = 1;
 
-/// What runs on a mesh.
+/// A system on a mesh.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OneShot {
     /// Tasks with their costs alone, channels and flows. Every task has a core, which is a tile, and a priority. Transfers are 0.
@@ -63,7 +63,7 @@ pub struct OneShot {
     pub duration: Time,
 }
 
-/// What a task runs.
+/// The program of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Program {
     /// A folder with a Cargo package, and the type of the task in its library: `FOLDER::module::Type`.

@@ -9,7 +9,7 @@ use super::{MANAGER_PROGRAM, TILE_MEMORY};
 use crate::units::Size;
 
 impl Tree<'_, '_> {
-    /// What exists once in a system.
+    /// Checks the things that exist once in a system.
     pub(super) fn kernel(&mut self) {
         let system = self.system;
         self.spare();
@@ -75,7 +75,7 @@ impl Tree<'_, '_> {
         }
     }
 
-    /// A manager can have only this many of something; otherwise `what` says by how many it has more.
+    /// A manager can have only this many of something; otherwise `what` says by how many it exceeds that.
     fn at_most(
         &mut self,
         manager: usize,
@@ -89,7 +89,7 @@ impl Tree<'_, '_> {
         }
     }
 
-    /// What a manager makes itself, and what it needs to know.
+    /// Checks what a manager makes itself and what it needs to know.
     fn manager(&mut self, manager: usize) {
         let system = self.system;
         let (own, node) = (&system.managers[manager], self.places.managers[manager]);
@@ -125,7 +125,7 @@ impl Tree<'_, '_> {
         }
     }
 
-    /// What managers' limits allow beyond what is needed must also exist; it comes from the first memory.
+    /// Memory that managers' limits allow beyond the needs must also exist; it comes from the first memory.
     fn spare(&mut self) {
         let system = self.system;
         let Some(memory) = system.platform.memories.first() else {

@@ -92,7 +92,7 @@ pub struct Quotas {
     pub kernel_memory: Option<Size>,
 }
 
-/// What an application offers.
+/// A service of an application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Service {
     /// Name; `None` for the service with gates `priority-0`, ....

@@ -142,7 +142,7 @@ impl Manager {
     }
 }
 
-/// What a subtree may use of a tile.
+/// The share of a tile that a subtree may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnTile {
     /// Endpoints.
@@ -247,7 +247,7 @@ impl System {
         self.apps_of(manager).count() + inner
     }
 
-    /// What everything below a manager may use on a tile: the limit of a manager below counts instead of its contents.
+    /// The share of a tile that everything below a manager may use: the limit of a manager below counts instead of its contents.
     pub fn on_tile(&self, manager: usize, tile: u16) -> OnTile {
         let mut sum = OnTile::default();
         for app in self.apps_of(manager).filter(|app| app.tile == tile) {
@@ -614,7 +614,7 @@ impl System {
         let regions = regions
             .filter(own)
             .filter(|gate| gate.memory_tile == memory);
-        // What is shared across the border of a manager is cut out of that manager's memory.
+        // Regions shared across the border of a manager are cut out of that manager's memory.
         let below = self.managers_below(manager);
         let below = below
             .filter(|m| self.memories_of(*m).contains(&memory))
@@ -638,7 +638,7 @@ impl System {
             element(depth, 120, &[&head.name, &head.program]) + limits + self.description_bytes(m)
         });
         let below: u64 = below.sum();
-        // What surrounds each one: the head of the system, or what comes from above.
+        // The lines around each one: the head of the system, or those from above.
         let around: u64 = match manager {
             0 => {
                 let about = self.about.as_deref().unwrap_or_default();

@@ -16,7 +16,7 @@ pub enum Holder {
     Manager(usize),
 }
 
-/// A budget at least.
+/// Minimum budget.
 pub const LEAST: Time = Time(LEAST_BUDGET * 1000);
 
 impl System {

@@ -200,7 +200,7 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
             .start("cpu")
             .time("quota", cpu.budget)
             .time("period", cpu.period);
-        // What the chip's manager reads is always present; 0 is not a value that a description can have.
+        // Values that the chip's manager reads are always present; 0 is not a value that a description can have.
         if !complete || cpu.priority > 0 {
             writer.attribute("priority", cpu.priority);
         }

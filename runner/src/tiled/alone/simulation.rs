@@ -19,7 +19,7 @@ const SAMPLES: usize = 12;
 /// Sensor, controller, actuator.
 const TILES: [u16; 3] = [2, 3, 4];
 
-/// What a program does for a sample.
+/// The work of a program for a sample.
 struct Job {
     /// Ticks of each step, and whether it is an access.
     steps: Vec<(u64, bool)>,

@@ -34,6 +34,8 @@ pub type Task = u8;
 pub const TASKS: usize = 64;
 
 #[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
 mod model_tests;
 #[cfg(test)]
 mod orders;

@@ -1,7 +1,7 @@
 /*
  * Applications of the tiled OS in C.
  *
- * An application defines `int main(void)`; what it returns is the exit code. A program opens the gates of its description by
+ * An application defines `int main(void)`; its return value is the exit code. A program opens the gates of its description by
  * name. Gates, messages and tasks are small numbers here. A function that returns an `int` returns a negative number if it
  * fails: one of the codes below. If `main` returns such a code, the report names it.
  *
@@ -93,25 +93,25 @@ int bh_memory_gate(const char *name);
 
 /* Sends a message. Waits until the gate has a credit and the receiver a free slot of this gate. */
 int bh_send(int gate, const void *data, size_t length);
-/* Sends a message and waits for the answer, and before that for a free slot of the receiver. Returns the length of the answer, and copies at
+/* Waits for a free slot of the receiver, sends a message and waits for the answer. Returns the length of the answer, and copies at
    most `size` bytes of it. A receiver that only finishes the message gives an answer of length 0. */
 int bh_call(int gate, const void *data, size_t length, void *answer, size_t size);
 
 /* Waits for a message and returns it. */
 int bh_receive(int gate);
-/* Waits for a message at any of these gates, or until the clock shows `until` nanoseconds (0: for ever). The first gate has the
+/* Waits for a message at any of these gates, or until the clock shows `until` nanoseconds (0: forever). The first gate has the
    highest priority. Writes the index of the gate to `which` unless it is null. */
 int bh_wait(const int *gates, size_t count, uint64_t until, int *which);
 /* The length of a message in bytes, the label of the gate that sent it, and its data. */
 int bh_length(int message);
 uint64_t bh_label(int message);
 int bh_copy(int message, void *target, size_t size);
-/* Whether a reply to a message could still arrive: 1, or 0 if its sender has ended. It is always 1 for a message that nobody can answer. A
-   program that keeps messages for long should ask now and then and drop those whose senders have ended: a kept message takes a slot from the next
-   one that has the sender's gate. */
+/* Returns 1 if a reply to a message could still arrive, 0 if its sender has ended. Always 1 for a message that nobody can answer. A
+   program that keeps messages for a long time should ask now and then and drop those whose senders have ended: a kept message takes
+   a slot from the next activity that has the sender's gate. */
 int bh_awaited(int message);
 /* Answer, finish or drop each message exactly once. `bh_reply` and `bh_finish` return the sender's credit; `bh_finish` sends no
-   data. After `bh_drop`, the sender has one credit less for ever. */
+   data. After `bh_drop`, the sender permanently has one credit less. */
 int bh_reply(int message, const void *data, size_t length);
 int bh_finish(int message);
 int bh_drop(int message);

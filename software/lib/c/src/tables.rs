@@ -11,14 +11,14 @@ use bulkhead_lib::select::{self, Event};
 use bulkhead_lib::socket::{Network, Tcp, Udp};
 use bulkhead_lib::task::PeriodicTask;
 
-/// Most objects of one kind: gates, messages and so on.
+/// Maximum objects of one kind: gates, messages and so on.
 const ROOM: usize = 32;
 
 /// Error codes of `bulkhead.h`, in addition to the unit's: a bad argument.
 pub const BAD_ARGUMENT: i32 = -100;
 /// Nothing has this name.
 pub const NOT_FOUND: i32 = -101;
-/// No message before the time was over.
+/// No message before the time ran out.
 pub const NOTHING: i32 = -102;
 /// Codes below this are statuses of services.
 const SERVICE: i32 = -200;
@@ -89,7 +89,7 @@ pub struct Socket {
     pub kind: SocketKind,
 }
 
-/// What a socket is.
+/// The kind of a socket.
 pub enum SocketKind {
     /// Datagrams.
     Udp(Udp),

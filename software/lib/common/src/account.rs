@@ -10,9 +10,9 @@
 /// The limits of a client. `u64::MAX` means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// Most nanoseconds of one request.
+    /// Maximum nanoseconds of one request.
     pub limit: u64,
-    /// Most nanoseconds in each period.
+    /// Maximum nanoseconds in each period.
     pub budget: u64,
     /// Nanoseconds of a period, not 0.
     pub period: u64,

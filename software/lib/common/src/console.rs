@@ -5,7 +5,7 @@
 use crate::message::BODY_MAX;
 use crate::requests;
 
-/// Most bytes of a line.
+/// Maximum bytes of a line.
 pub const LINE: usize = BODY_MAX - 8;
 
 requests! {

@@ -17,7 +17,7 @@ use bulkhead_abi::file::{CLOSE, COMMIT, OPEN};
 pub const INLINE: usize = 216;
 /// Pieces of an open file that a client can access at once over its session: with another one, the service takes back the oldest.
 pub const PIECES: usize = 4;
-/// Most bytes of a name.
+/// Maximum bytes of a name.
 pub const NAME: usize = 56;
 
 /// [`Opened::kind`] and others: a file.

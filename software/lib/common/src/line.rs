@@ -12,7 +12,7 @@ use core::{array, iter, option};
 /// Entries in the order of their arrival, each paid for before it is put in.
 #[derive(Clone, Debug)]
 pub struct Line<P, T> {
-    /// The number of entries: to know it, one needs to look at nothing else.
+    /// The number of entries, kept here so that reading it touches nothing else.
     count: usize,
     /// `None`: the list after it is empty, too.
     first: Option<T>,
@@ -74,7 +74,7 @@ impl<P, T> Line<P, T> {
 /// A [`Line`] for each of `N` ranks: entries of the highest rank leave first.
 #[derive(Clone, Debug)]
 pub struct Ranks<P, T, const N: usize> {
-    /// The number of entries: to know it, one needs to look at nothing else.
+    /// The number of entries, kept here so that reading it touches nothing else.
     count: usize,
     lines: Box<[Line<P, T>; N]>,
 }

@@ -9,9 +9,9 @@
 use crate::status::Status;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Most bytes of a message's body.
+/// Maximum bytes of a message's body.
 pub const BODY_MAX: usize = 248;
-/// Most bytes of a message: one word and the body.
+/// Maximum bytes of a message: one word and the body.
 pub const MESSAGE_MAX: usize = 8 + BODY_MAX;
 /// Bytes of a receive slot that holds every message: the unit's header of 32 bytes comes on top, in steps of 64.
 pub const SLOT: u16 = 320;

@@ -11,7 +11,7 @@
 use alloc::boxed::Box;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Most bytes of data in one message: the data of a UDP datagram in one Ethernet frame of 1500 bytes.
+/// Maximum bytes of data in one message: the data of a UDP datagram in one Ethernet frame of 1500 bytes.
 pub const DATA: usize = 1472;
 /// Bytes of a slot for such a message with its header.
 pub const SLOT: usize = 1536;
@@ -63,7 +63,7 @@ pub trait Card {
 )]
 #[repr(C)]
 pub struct Request {
-    /// What to do.
+    /// The operation.
     pub operation: u64,
     /// Handle of the socket.
     pub socket: u64,

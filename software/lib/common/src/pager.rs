@@ -26,7 +26,7 @@ requests! {
     }
 }
 
-/// Most pages that one request gives back; it limits how long other requests wait.
+/// Maximum pages that one request gives back; it limits how long other requests wait.
 pub const GIVE_BACK: u64 = 2;
 
 /// Where a file appears.

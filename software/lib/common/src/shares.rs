@@ -10,7 +10,7 @@ use crate::payer::{PaidList, Share};
 use crate::waiting::Client;
 use alloc::vec::Vec;
 
-/// Most gates of a service, and so most priorities of clients.
+/// Maximum gates of a service, and so maximum priorities of clients.
 pub const PRIORITIES: usize = 8;
 
 /// A client that shares a table.
@@ -86,7 +86,7 @@ impl<K: Sharer> Shares<K> {
         }
     }
 
-    /// Divides the places anew. Each client keeps the places that it holds.
+    /// Divides the places again. Each client keeps the places that it holds.
     pub fn divide(&mut self, seats: Seats, each: usize, common: usize) {
         (self.seats, self.each, self.common) = (seats, each, common);
         let held = self.held.iter();

@@ -87,7 +87,7 @@ impl<T> Waiting<T> {
         self.entries.push(entry).map_err(|entry| entry.item)
     }
 
-    /// Sets a request aside that was taken, ahead of the later ones of its client. Returns it if there is no place.
+    /// Puts back a request that was taken, ahead of the later ones of its client. Returns it if there is no place.
     ///
     /// # Errors
     /// The request.

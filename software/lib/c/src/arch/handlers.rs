@@ -47,7 +47,7 @@ static HANDLERS: Local = Local(RefCell::new(Handlers {
     stop: None,
 }));
 
-/// What to call next.
+/// The function to call next.
 enum Next {
     Stop(c_int),
     Message(OnMessage, c_int, *mut c_void),

@@ -11,7 +11,7 @@ use core::ffi::{c_int, c_void};
 
 /// Bytes of an operation, and of a status.
 const WORD: usize = 8;
-/// Most bytes of a message.
+/// Maximum bytes of a message.
 const MESSAGE: usize = 2016;
 
 /// A word followed by more bytes.

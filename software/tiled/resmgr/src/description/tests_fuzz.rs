@@ -4,6 +4,7 @@
 use super::tests::TEXT;
 use super::*;
 use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
 use std::string::String;
 use std::vec::Vec;
 
@@ -67,22 +68,46 @@ fn damaged(all: &[Damage]) -> String {
     pieces.concat()
 }
 
-proptest! {
-    #[test]
-    fn damaged_descriptions_are_read_or_refused(all in prop::collection::vec(damage(), 1..8)) {
-        let text = damaged(&all);
-        match read(&text) {
-            Err(mistake) => prop_assert!(mistake.line as usize <= text.lines().count() + 1, "{}", mistake),
-            Ok(system) => {
-                for manager in &system.managers {
-                    // Selectors as the manager above assigns them.
-                    let selectors = |count: usize| (0..count as u16).collect::<Vec<u16>>();
-                    let (modules, imports) = (manager.modules.len(), manager.imports.len());
-                    let part = part(manager, &selectors(modules), &selectors(imports));
-                    let below = read(&part);
-                    prop_assert!(below.is_ok(), "{:?}\n{}", below.err(), part);
-                }
+/// The manager reads a text or refuses it, and it can read again every part that it hands on.
+fn holds(text: &str) -> TestCaseResult {
+    match read(text) {
+        Err(mistake) => prop_assert!(
+            mistake.line as usize <= text.lines().count() + 1,
+            "{}",
+            mistake
+        ),
+        Ok(system) => {
+            for manager in &system.managers {
+                // Selectors as the manager above assigns them.
+                let selectors = |count: usize| (0..count as u16).collect::<Vec<u16>>();
+                let (modules, imports) = (manager.modules.len(), manager.imports.len());
+                let part = part(manager, &selectors(modules), &selectors(imports));
+                let below = read(&part);
+                prop_assert!(below.is_ok(), "{:?}\n{}", below.err(), part);
             }
         }
     }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn damaged_descriptions_are_read_or_refused(all in prop::collection::vec(damage(), 1..8)) {
+        holds(&damaged(&all))?;
+    }
+}
+
+#[test]
+fn guided_description() {
+    bulkhead_fuzz::target("description", |bytes| {
+        holds(&damaged(&bytes.story(&damage(), 40)))
+    });
+}
+
+/// Here the tool writes the text itself.
+#[test]
+fn guided_description_text() {
+    bulkhead_fuzz::text("description-text", |bytes| {
+        core::str::from_utf8(bytes).map_or(Ok(()), holds)
+    });
 }

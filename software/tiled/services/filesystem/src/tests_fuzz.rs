@@ -11,6 +11,7 @@ use crate::*;
 use bulkhead_common::file::{self, CREATE, Piece, READ, TRUNCATE, WRITE};
 use bulkhead_common::shares::Shares;
 use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
 use std::collections::{BTreeMap, BTreeSet};
 use std::string::String;
 use std::vec::Vec;
@@ -723,33 +724,44 @@ impl World {
     }
 }
 
+/// A story of any clients, from a fresh store.
+fn story(steps: Vec<Step>) -> TestCaseResult {
+    let mut world = World::new();
+    for activity in 1..4 {
+        world.perform(&Step::Begin(activity));
+    }
+    for step in &steps {
+        world.perform(step);
+        world.check();
+    }
+    assert_eq!(world.stored(), world.expected());
+    // All clients leave; only the store's contents remain.
+    world.files.access().is_stuck = false;
+    world.is_stuck = false;
+    for activity in 0..6 {
+        while world.model.sessions.contains_key(&activity) {
+            world.perform(&Step::End(activity));
+        }
+    }
+    // Pieces that could not be taken back before are taken back now.
+    world.files.forget_hints();
+    while world.files.clean(None) {
+        world.follow();
+    }
+    prop_assert!(world.files.access().lent.is_empty());
+    world.restart();
+    prop_assert_eq!(world.stored(), world.expected());
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn the_service_is_a_map_of_bytes(steps in prop::collection::vec(step(), 1..80)) {
-        let mut world = World::new();
-        for activity in 1..4 {
-            world.perform(&Step::Begin(activity));
-        }
-        for step in &steps {
-            world.perform(step);
-            world.check();
-        }
-        assert_eq!(world.stored(), world.expected());
-        // All clients leave; only the store's contents remain.
-        world.files.access().is_stuck = false;
-        world.is_stuck = false;
-        for activity in 0..6 {
-            while world.model.sessions.contains_key(&activity) {
-                world.perform(&Step::End(activity));
-            }
-        }
-        // Pieces that could not be taken back before are taken back now.
-        world.files.forget_hints();
-        while world.files.clean(None) {
-            world.follow();
-        }
-        prop_assert!(world.files.access().lent.is_empty());
-        world.restart();
-        prop_assert_eq!(world.stored(), world.expected());
+        story(steps)?;
     }
+}
+
+#[test]
+fn guided_files() {
+    bulkhead_fuzz::target("files", |bytes| story(bytes.story(&step(), 80)));
 }

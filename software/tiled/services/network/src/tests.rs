@@ -14,6 +14,7 @@ use bulkhead_common::shares::Seats;
 use bulkhead_common::waiting::{Client, Owner};
 use core::cell::Cell;
 use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
     IpProtocol, Ipv4Packet, Ipv4Repr, TcpControl, TcpPacket, TcpRepr, TcpSeqNumber,
@@ -687,56 +688,79 @@ pub fn cases() -> ProptestConfig {
     }
 }
 
+/// What arrives or is asked: its kind, numbers, and contents.
+type Frame = (u8, [u8; 8], Vec<u8>);
+
+fn frame() -> impl Strategy<Value = Frame> {
+    let contents = proptest::collection::vec(any::<u8>(), 0..120);
+    (0u8..6, any::<[u8; 8]>(), contents)
+}
+
+/// Frames of a hostile peer, random or nearly right, between requests of equally hostile clients.
+fn down(steps: Vec<Frame>) -> TestCaseResult {
+    let mut stack = stack(HERE);
+    let mut now = 0;
+    let mut handles = vec![0u64];
+    for (what, [a, b, c, d, e, ..], bytes) in steps {
+        now += u64::from(a) * 1_000_000;
+        match what {
+            0 => stack.card().arrived.push_back(bytes),
+            1 | 2 => {
+                // A correct Ethernet and IP header, followed by random contents.
+                let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
+                let protocol = [1, 6, 17][usize::from(b % 3)];
+                let length = (20 + bytes.len()) as u16;
+                let mut ip = vec![
+                    0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1,
+                ];
+                ip[2..4].copy_from_slice(&length.to_be_bytes());
+                let sum: u32 = ip
+                    .chunks(2)
+                    .map(|p| u32::from(p[0]) << 8 | u32::from(p[1]))
+                    .sum();
+                let sum = !((sum & 0xFFFF) + (sum >> 16)) as u16;
+                ip[10..12].copy_from_slice(&sum.to_be_bytes());
+                frame.extend(ip);
+                frame.extend(bytes);
+                stack.card().arrived.push_back(frame);
+            }
+            3 => stack.forget(u16::from(b % 4), now),
+            _ => {
+                let request = Request {
+                    operation: u64::from(c % 13),
+                    socket: handles[usize::from(d) % handles.len()],
+                    until: u64::from(e) * 1_000_000,
+                    address: [10, 0, 0, 2],
+                    port: u16::from(d % 4) * 40,
+                    length: u16::from_le_bytes([a, e]),
+                };
+                stack.request(owner(u16::from(b % 4)), request, &bytes, 0, now);
+            }
+        }
+        stack.step(now, 3);
+        stack.card().left.clear();
+        while let Some((_, answer)) = stack.take() {
+            prop_assert!(answer.data.len() <= DATA);
+            handles.push(answer.reply.value);
+        }
+        prop_assert!(stack.sockets() <= 4 * 4 + 16);
+        let _ = stack.next(now);
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(cases())]
 
-    /// Frames of a hostile peer, random or nearly right, between requests of equally hostile clients.
     #[test]
     fn nothing_brings_the_service_down(
-        steps in proptest::collection::vec((0u8..6, any::<[u8; 8]>(), proptest::collection::vec(any::<u8>(), 0..120)), 1..80),
+        steps in proptest::collection::vec(frame(), 1..80),
     ) {
-        let mut stack = stack(HERE);
-        let mut now = 0;
-        let mut handles = vec![0u64];
-        for (what, [a, b, c, d, e, ..], bytes) in steps {
-            now += u64::from(a) * 1_000_000;
-            match what {
-                0 => stack.card().arrived.push_back(bytes),
-                1 | 2 => {
-                    // A correct Ethernet and IP header, followed by random contents.
-                    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
-                    let protocol = [1, 6, 17][usize::from(b % 3)];
-                    let length = (20 + bytes.len()) as u16;
-                    let mut ip = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1];
-                    ip[2..4].copy_from_slice(&length.to_be_bytes());
-                    let sum: u32 = ip.chunks(2).map(|p| u32::from(p[0]) << 8 | u32::from(p[1])).sum();
-                    let sum = !((sum & 0xFFFF) + (sum >> 16)) as u16;
-                    ip[10..12].copy_from_slice(&sum.to_be_bytes());
-                    frame.extend(ip);
-                    frame.extend(bytes);
-                    stack.card().arrived.push_back(frame);
-                }
-                3 => stack.forget(u16::from(b % 4), now),
-                _ => {
-                    let request = Request {
-                        operation: u64::from(c % 13),
-                        socket: handles[usize::from(d) % handles.len()],
-                        until: u64::from(e) * 1_000_000,
-                        address: [10, 0, 0, 2],
-                        port: u16::from(d % 4) * 40,
-                        length: u16::from_le_bytes([a, e]),
-                    };
-                    stack.request(owner(u16::from(b % 4)), request, &bytes, 0, now);
-                }
-            }
-            stack.step(now, 3);
-            stack.card().left.clear();
-            while let Some((_, answer)) = stack.take() {
-                prop_assert!(answer.data.len() <= DATA);
-                handles.push(answer.reply.value);
-            }
-            prop_assert!(stack.sockets() <= 4 * 4 + 16);
-            let _ = stack.next(now);
+            down(steps)?;
         }
-    }
+}
+
+#[test]
+fn guided_frames() {
+    bulkhead_fuzz::target("frames", |bytes| down(bytes.story(&frame(), 80)));
 }

@@ -7,6 +7,7 @@ use crate::{Options, Stack, Status};
 use alloc::vec::Vec;
 use bulkhead_common::waiting::{Client, Owner};
 use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Activities by the labels of their channels: the second has a child.
@@ -157,6 +158,61 @@ impl World {
     }
 }
 
+/// A story of several activities, each of which may have this many sockets.
+fn story(steps: Vec<Step>, most: usize) -> TestCaseResult {
+    let options = Options {
+        sockets: most,
+        buffer: 512,
+        ..options(HERE)
+    };
+    let mut world = World {
+        stack: Stack::new(Wire::default(), options, 0),
+        model: Model::default(),
+        now: 1_000_000,
+        most,
+    };
+    for (item, step) in steps.into_iter().enumerate() {
+        match step {
+            Step::Ask(activity, operation, socket, port, length, bytes) => {
+                // A known handle, or an unknown one.
+                let handles: Vec<u64> = world.model.sockets.keys().copied().collect();
+                let socket = handles
+                    .get(socket)
+                    .copied()
+                    .unwrap_or(socket as u64 * 0x101);
+                let until = if port % 2 == 0 {
+                    0
+                } else {
+                    world.now + 1_000_000
+                };
+                let asked = Request {
+                    port,
+                    length,
+                    until,
+                    ..request(operation, socket)
+                };
+                world.ask(item as u32, activity, asked, &alloc::vec![7; bytes]);
+            }
+            Step::Forget(activity) => world.forget(activity),
+            Step::Wait(time) => world.now += time,
+        }
+        world.step();
+        for label in 0..3 {
+            let client = Client { priority: 0, label };
+            prop_assert!(world.stack.sockets_on(client) <= most);
+        }
+    }
+    (0..4).for_each(|activity| world.forget(activity));
+    prop_assert_eq!(world.stack.waiting(), 0);
+    // What lingers goes, too.
+    for _ in 0..200 {
+        world.now += 1_000_000_000;
+        world.step();
+    }
+    prop_assert_eq!((world.stack.sockets(), world.stack.pending()), (0, 0));
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(cases())]
 
@@ -165,39 +221,14 @@ proptest! {
         steps in prop::collection::vec(step(), 1..120),
         most in 1usize..6,
     ) {
-        let options = Options { sockets: most, buffer: 512, ..options(HERE) };
-        let mut world = World {
-            stack: Stack::new(Wire::default(), options, 0),
-            model: Model::default(),
-            now: 1_000_000,
-            most,
-        };
-        for (item, step) in steps.into_iter().enumerate() {
-            match step {
-                Step::Ask(activity, operation, socket, port, length, bytes) => {
-                    // A known handle, or an unknown one.
-                    let handles: Vec<u64> = world.model.sockets.keys().copied().collect();
-                    let socket = handles.get(socket).copied().unwrap_or(socket as u64 * 0x101);
-                    let until = if port % 2 == 0 { 0 } else { world.now + 1_000_000 };
-                    let asked = Request { port, length, until, ..request(operation, socket) };
-                    world.ask(item as u32, activity, asked, &alloc::vec![7; bytes]);
-                }
-                Step::Forget(activity) => world.forget(activity),
-                Step::Wait(time) => world.now += time,
-            }
-            world.step();
-            for label in 0..3 {
-                let client = Client { priority: 0, label };
-                prop_assert!(world.stack.sockets_on(client) <= most);
-            }
+            story(steps, most)?;
         }
-        (0..4).for_each(|activity| world.forget(activity));
-        prop_assert_eq!(world.stack.waiting(), 0);
-        // What lingers goes, too.
-        for _ in 0..200 {
-            world.now += 1_000_000_000;
-            world.step();
-        }
-        prop_assert_eq!((world.stack.sockets(), world.stack.pending()), (0, 0));
-    }
+}
+
+#[test]
+fn guided_network() {
+    bulkhead_fuzz::target("network", |bytes| {
+        let most = bytes.draw(&(1usize..6));
+        story(bytes.story(&step(), 120), most)
+    });
 }

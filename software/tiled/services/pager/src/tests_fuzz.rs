@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
 use std::collections::BTreeSet;
 
 const HEAP: Range = Range {
@@ -56,72 +57,82 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-proptest! {
-    /// No request brings the pager down, maps a page outside heap and area, or gives a client more than its limit. No two clients
-    /// get the same frame, because their pools are separate, and a client from which a page is taken had that page.
-    #[test]
-    fn hostile_requests(steps in prop::collection::vec(step(), 0..150), limit in 0u64..5, shared in 0u64..5) {
-        let mut all = pages(3, limit, shared);
-        let mut shown: BTreeSet<(usize, u64)> = BTreeSet::new();
-        for step in steps {
-            let before = digest(&all);
-            match step {
-                Step::Fault(client, address, access, most) => {
-                    let Ok(given) = all.fault(client, address, access, most) else {
-                        // Requests are checked first and change the state only then.
-                        prop_assert_eq!(before, digest(&all));
-                        continue;
-                    };
-                    prop_assert!(client < 3 && given.pages >= 1 && given.pages <= most.clamp(1, 64));
-                    for (other, address) in &given.taken {
-                        prop_assert!(shown.remove(&(*other, *address)), "{:?}", given);
-                    }
-                    for next in 0..given.pages {
-                        let at = given.address + next * PAGE;
-                        let is_in = |range: &Range| at >= range.start && at < range.start + range.pages * PAGE;
-                        prop_assert!(is_in(&HEAP) || is_in(&AREA));
-                        shown.insert((client, at));
-                    }
-                    match given.place {
-                        Place::Own(frame) => prop_assert!(frame + given.pages <= limit),
-                        Place::Shared(frame) => prop_assert!(frame < shared && !given.writable),
-                    }
+/// No request brings the pager down, maps a page outside heap and area, or gives a client more than its limit. No two clients
+/// get the same frame, because their pools are separate, and a client from which a page is taken had that page.
+fn story(steps: Vec<Step>, limit: u64, shared: u64) -> TestCaseResult {
+    let mut all = pages(3, limit, shared);
+    let mut shown: BTreeSet<(usize, u64)> = BTreeSet::new();
+    for step in steps {
+        let before = digest(&all);
+        match step {
+            Step::Fault(client, address, access, most) => {
+                let Ok(given) = all.fault(client, address, access, most) else {
+                    // Requests are checked first and change the state only then.
+                    prop_assert_eq!(before, digest(&all));
+                    continue;
+                };
+                prop_assert!(client < 3 && given.pages >= 1 && given.pages <= most.clamp(1, 64));
+                for (other, address) in &given.taken {
+                    prop_assert!(shown.remove(&(*other, *address)), "{:?}", given);
                 }
-                Step::GiveBack(client, address, pages) => {
-                    if all.give_back(client, address, pages).is_ok() {
-                        for next in 0..pages {
-                            shown.remove(&(client, address + next * PAGE));
-                        }
-                    } else {
-                        prop_assert_eq!(before, digest(&all));
-                    }
+                for next in 0..given.pages {
+                    let at = given.address + next * PAGE;
+                    let is_in =
+                        |range: &Range| at >= range.start && at < range.start + range.pages * PAGE;
+                    prop_assert!(is_in(&HEAP) || is_in(&AREA));
+                    shown.insert((client, at));
                 }
-                Step::Place(client, bytes, file) => {
-                    let Some(client) = all.client(client) else { continue };
-                    if let Some(at) = client.place(bytes, file) {
-                        let pages = bytes.div_ceil(PAGE).max(1);
-                        prop_assert!(at >= AREA.start && at + pages * PAGE <= AREA.start + AREA.pages * PAGE);
-                    } else {
-                        prop_assert_eq!(before, digest(&all));
-                    }
-                }
-                Step::Reset(client) => {
-                    all.reset(client);
-                    shown.retain(|(of, _)| *of != client);
-                }
-                Step::Keeps(file) => {
-                    all.keeps(file);
+                match given.place {
+                    Place::Own(frame) => prop_assert!(frame + given.pages <= limit),
+                    Place::Shared(frame) => prop_assert!(frame < shared && !given.writable),
                 }
             }
-            for client in 0..3 {
-                let (given, left) = all.client(client).map(|c| c.count()).unwrap_or_default();
-                prop_assert_eq!(given + left, limit);
-                let mine = shown.iter().filter(|(of, _)| *of == client).count() as u64;
-                // A file that was placed twice may show one frame in two places.
-                prop_assert!(mine >= given + all.shares(client));
+            Step::GiveBack(client, address, pages) => {
+                if all.give_back(client, address, pages).is_ok() {
+                    for next in 0..pages {
+                        shown.remove(&(client, address + next * PAGE));
+                    }
+                } else {
+                    prop_assert_eq!(before, digest(&all));
+                }
+            }
+            Step::Place(client, bytes, file) => {
+                let Some(client) = all.client(client) else {
+                    continue;
+                };
+                if let Some(at) = client.place(bytes, file) {
+                    let pages = bytes.div_ceil(PAGE).max(1);
+                    prop_assert!(
+                        at >= AREA.start && at + pages * PAGE <= AREA.start + AREA.pages * PAGE
+                    );
+                } else {
+                    prop_assert_eq!(before, digest(&all));
+                }
+            }
+            Step::Reset(client) => {
+                all.reset(client);
+                shown.retain(|(of, _)| *of != client);
+            }
+            Step::Keeps(file) => {
+                all.keeps(file);
             }
         }
+        for client in 0..3 {
+            let (given, left) = all.client(client).map(|c| c.count()).unwrap_or_default();
+            prop_assert_eq!(given + left, limit);
+            let mine = shown.iter().filter(|(of, _)| *of == client).count() as u64;
+            // A file that was placed twice may show one frame in two places.
+            prop_assert!(mine >= given + all.shares(client));
+        }
     }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn hostile_requests(steps in prop::collection::vec(step(), 0..150), limit in 0u64..5, shared in 0u64..5) {
+            story(steps, limit, shared)?;
+        }
 
     /// A client that has changed all the pages that it may have is refused, and the records of its pages stay.
     #[test]
@@ -160,4 +171,12 @@ proptest! {
         }
         prop_assert_eq!(all.shares(0), mine);
     }
+}
+
+#[test]
+fn guided_pager() {
+    bulkhead_fuzz::target("pager", |bytes| {
+        let (limit, shared) = bytes.draw(&(0u64..5, 0u64..5));
+        story(bytes.story(&step(), 150), limit, shared)
+    });
 }

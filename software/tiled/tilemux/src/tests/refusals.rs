@@ -9,6 +9,7 @@ use bulkhead_abi::syscall::{MAP_LAZY, StopCause};
 use bulkhead_abi::tilemux::Request;
 use bulkhead_exec::tile::{Cost, Decision, Policy};
 use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
 use std::collections::BTreeMap;
 
 /// The witnessed state: from when each activity is ready, and from when its budget lets it run.
@@ -196,87 +197,117 @@ fn translations_end_with_what_they_lead_to() {
     }
 }
 
+/// Requests of the kernel, faults, messages and time, in any order.
+fn story(steps: Vec<Step>, realtime: bool) -> TestCaseResult {
+    let policy = if realtime {
+        Policy::Realtime
+    } else {
+        Policy::Throughput
+    };
+    let mut mux = Mux::new(policy, 1000, Heard::default());
+    let mut tile = Tile::default();
+    let mut now = 1;
+    for (index, step) in steps.into_iter().enumerate() {
+        mux.witness.now = now;
+        match step {
+            Step::Request(mut request) => {
+                // The kernel gives no memory for tables twice.
+                if let Request::Tables { physical, .. } = &mut request {
+                    *physical += index as u64 * 0x10_0000;
+                }
+                let before = digest(&mux, &tile);
+                if let Err(error) = done(&mut mux, &mut tile, request, now) {
+                    prop_assert_eq!(
+                        before,
+                        digest(&mux, &tile),
+                        "{:?} was refused: {:?}",
+                        request,
+                        error
+                    );
+                }
+            }
+            Step::Wait(id, endpoint, until) => {
+                if let Some(place) = mux.place(id).filter(|place| mux.scheduler.is_ready(*place)) {
+                    mux.wait(&tile, place, endpoint, until, now);
+                }
+            }
+            Step::Message(id, endpoint) => {
+                if let Some(place) = mux.place(id) {
+                    mux.message(place, endpoint, || now);
+                }
+            }
+            Step::Fault(id, address) => {
+                if let Some(place) = mux.place(id) {
+                    mux.fault(&mut tile, place, address, Access::Read);
+                }
+            }
+            Step::Translate(id, address, rights) => {
+                mux.translate(&mut tile, id, address, rights);
+            }
+            Step::Suspend(id) => {
+                if let Some(place) = mux.place(id).filter(|place| mux.scheduler.is_ready(*place)) {
+                    mux.suspend(place, StopCause::Panic, now);
+                }
+            }
+            Step::Wake(id) => {
+                if let Some((place, ..)) = mux.suspended(id) {
+                    mux.wake(place, now);
+                }
+            }
+            Step::Run(time) => {
+                let end = now + time;
+                if let Decision::Run { member, .. } = mux.decide(now) {
+                    mux.witness.now = end;
+                    mux.charge(member, Cost::Run, now, end);
+                }
+                now = end;
+            }
+        }
+        mux.witness.now = now;
+        // The unit knows no translation that is not in the page tables.
+        for known in &tile.translations {
+            prop_assert!(is_true(&mux, &tile, *known), "{:x?}", known);
+        }
+        // The running activity is ready and may run, and if one could run, one does.
+        let chosen = match mux.decide(now) {
+            Decision::Run { member, .. } => mux.at(member).map(|activity| activity.id),
+            Decision::Idle { .. } => None,
+        };
+        let heard = &mux.witness;
+        let may = |(ready, budget): &(u64, u64)| *ready <= now && *budget <= now;
+        let can = heard.members.values().any(may);
+        prop_assert_eq!(chosen.is_some(), can, "at {}: {:?}", now, heard);
+        let heard = heard.members.clone();
+        if let Some(chosen) = chosen {
+            prop_assert!(may(&heard[&chosen]), "{} at {}: {:?}", chosen, now, heard);
+        }
+        for (id, (ready, _)) in heard {
+            let place = mux.place(id).expect("it is there");
+            prop_assert_eq!(
+                mux.scheduler.is_ready(place),
+                ready <= now,
+                "{} at {}",
+                id,
+                now
+            );
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn what_is_refused_changes_nothing(
         steps in proptest::collection::vec(step(), 1..120), realtime in any::<bool>(),
     ) {
-        let policy = if realtime { Policy::Realtime } else { Policy::Throughput };
-        let mut mux = Mux::new(policy, 1000, Heard::default());
-        let mut tile = Tile::default();
-        let mut now = 1;
-        for (index, step) in steps.into_iter().enumerate() {
-            mux.witness.now = now;
-            match step {
-                Step::Request(mut request) => {
-                    // The kernel gives no memory for tables twice.
-                    if let Request::Tables { physical, .. } = &mut request {
-                        *physical += index as u64 * 0x10_0000;
-                    }
-                    let before = digest(&mux, &tile);
-                    if let Err(error) = done(&mut mux, &mut tile, request, now) {
-                        prop_assert_eq!(before, digest(&mux, &tile), "{:?} was refused: {:?}", request, error);
-                    }
-                }
-                Step::Wait(id, endpoint, until) => {
-                    if let Some(place) = mux.place(id).filter(|place| mux.scheduler.is_ready(*place)) {
-                        mux.wait(&tile, place, endpoint, until, now);
-                    }
-                }
-                Step::Message(id, endpoint) => {
-                    if let Some(place) = mux.place(id) {
-                        mux.message(place, endpoint, || now);
-                    }
-                }
-                Step::Fault(id, address) => {
-                    if let Some(place) = mux.place(id) {
-                        mux.fault(&mut tile, place, address, Access::Read);
-                    }
-                }
-                Step::Translate(id, address, rights) => {
-                    mux.translate(&mut tile, id, address, rights);
-                }
-                Step::Suspend(id) => {
-                    if let Some(place) = mux.place(id).filter(|place| mux.scheduler.is_ready(*place)) {
-                        mux.suspend(place, StopCause::Panic, now);
-                    }
-                }
-                Step::Wake(id) => {
-                    if let Some((place, ..)) = mux.suspended(id) {
-                        mux.wake(place, now);
-                    }
-                }
-                Step::Run(time) => {
-                    let end = now + time;
-                    if let Decision::Run { member, .. } = mux.decide(now) {
-                        mux.witness.now = end;
-                        mux.charge(member, Cost::Run, now, end);
-                    }
-                    now = end;
-                }
-            }
-            mux.witness.now = now;
-            // The unit knows no translation that is not in the page tables.
-            for known in &tile.translations {
-                prop_assert!(is_true(&mux, &tile, *known), "{:x?}", known);
-            }
-            // The running activity is ready and may run, and if one could run, one does.
-            let chosen = match mux.decide(now) {
-                Decision::Run { member, .. } => mux.at(member).map(|activity| activity.id),
-                Decision::Idle { .. } => None,
-            };
-            let heard = &mux.witness;
-            let may = |(ready, budget): &(u64, u64)| *ready <= now && *budget <= now;
-            let can = heard.members.values().any(may);
-            prop_assert_eq!(chosen.is_some(), can, "at {}: {:?}", now, heard);
-            let heard = heard.members.clone();
-            if let Some(chosen) = chosen {
-                prop_assert!(may(&heard[&chosen]), "{} at {}: {:?}", chosen, now, heard);
-            }
-            for (id, (ready, _)) in heard {
-                let place = mux.place(id).expect("it is there");
-                prop_assert_eq!(mux.scheduler.is_ready(place), ready <= now, "{} at {}", id, now);
-            }
+            story(steps, realtime)?;
         }
-    }
+}
+
+#[test]
+fn guided_tilemux() {
+    bulkhead_fuzz::target("tilemux", |bytes| {
+        let realtime = bytes.draw(&any::<bool>());
+        story(bytes.story(&step(), 120), realtime)
+    });
 }

@@ -1,0 +1,253 @@
+//! Stories of hostile operations, drawn from bytes: a tool that watches which code a story reaches changes the bytes and keeps those that
+//! reach more.
+//!
+//! Why it exists: a random test draws each story anew and forgets it, so it seldom comes to what lies behind several rare steps. Here
+//! the same strategies and the same checks serve a tool that builds on what it has reached: libFuzzer. What it deliberately does not
+//! know: the operations, and what must hold after them; both are the random tests' own.
+//!
+//! A *target* is a test that calls [`target`] or [`text`]. Normally it replays the kept stories of its folder in `fuzz/corpus`, in the order
+//! of their names. `./bulkhead test --fuzz` builds the test with counters in its code and lets the tool run it.
+//!
+//! # The form of a story
+//! Records of any length. A byte below [`END`] ends its record. Each record is the seed of one draw, so a byte that is changed, removed or
+//! put in changes one step and leaves all the others; the tool moves, doubles and crosses whole steps. Strategies cannot draw from
+//! the bytes themselves: `proptest` gives each alternative of a choice that it does not take half of the bytes that are left.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+use bulkhead_random::Random;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{
+    Config, RngAlgorithm, TestCaseError, TestCaseResult, TestRng, TestRunner,
+};
+use std::path::PathBuf;
+
+/// A byte below this ends a record: one of four, so that records of random bytes have four bytes on average.
+pub const END: u8 = 64;
+
+/// A story in its raw form.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Bytes<'a> {
+    /// The story of these bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// The next record, without the byte that ends it; nothing if no byte is left.
+    fn record(&mut self) -> Option<&'a [u8]> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let end = self.rest.iter().position(|byte| *byte < END);
+        let (record, rest) = match end {
+            Some(end) => (&self.rest[..end], &self.rest[end + 1..]),
+            None => (self.rest, &[][..]),
+        };
+        self.rest = rest;
+        Some(record)
+    }
+
+    /// A value of a strategy, drawn from the next record; from an empty one if no byte is left.
+    ///
+    /// # Panics
+    /// If the strategy rejects more values than `proptest` allows.
+    pub fn draw<S: Strategy>(&mut self, strategy: &S) -> S::Value {
+        drawn(strategy, self.record().unwrap_or_default())
+    }
+
+    /// A value for each record that is left, but at most this many.
+    ///
+    /// # Panics
+    /// As [`draw`](Self::draw).
+    pub fn story<S: Strategy>(&mut self, strategy: &S, most: usize) -> Vec<S::Value> {
+        let records = std::iter::from_fn(|| self.record());
+        records
+            .take(most)
+            .map(|record| drawn(strategy, record))
+            .collect()
+    }
+}
+
+/// FNV-1a (Fowler, Noll, Vo; RFC 9923, 64 bits): records that differ in one bit have seeds that differ.
+fn seed(record: &[u8]) -> u64 {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    record.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+fn drawn<S: Strategy>(strategy: &S, record: &[u8]) -> S::Value {
+    let mut random = Random::new(seed(record));
+    let mut bytes = [0; 16];
+    for word in bytes.chunks_mut(8) {
+        word.copy_from_slice(&random.next().to_le_bytes());
+    }
+    let config = Config {
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let rng = TestRng::from_seed(RngAlgorithm::XorShift, &bytes);
+    let mut runner = TestRunner::new_with_rng(config, rng);
+    match strategy.new_tree(&mut runner) {
+        Ok(tree) => tree.current(),
+        Err(reason) => panic!("the strategy draws no value: {reason}"),
+    }
+}
+
+/// Where a target keeps its stories: `fuzz/corpus` and its name.
+fn corpus(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "corpus", name]
+        .iter()
+        .collect()
+}
+
+/// A target whose input is a story of operations.
+///
+/// # Panics
+/// If the property does not hold for a story, with the story's file; if the target has no stories.
+pub fn target(name: &str, property: impl Fn(&mut Bytes) -> TestCaseResult) {
+    text(name, |bytes| property(&mut Bytes::new(bytes)));
+}
+
+/// A target whose input is the bytes themselves, such as a file or a record that somebody else wrote.
+///
+/// # Panics
+/// As [`target`].
+pub fn text(name: &str, property: impl Fn(&[u8]) -> TestCaseResult) {
+    let holds = |bytes: &[u8]| match property(bytes) {
+        // Values that the test does not want are nobody's fault.
+        Ok(()) | Err(TestCaseError::Reject(_)) => None,
+        Err(TestCaseError::Fail(reason)) => Some(reason),
+    };
+    #[cfg(fuzzing_libfuzzer)]
+    if guided::is_wanted(name) {
+        return guided::explore(name, |bytes| {
+            if let Some(reason) = holds(bytes) {
+                panic!("{reason}");
+            }
+        });
+    }
+    let folder = corpus(name);
+    let kept = std::fs::read_dir(&folder).unwrap_or_else(|error| {
+        panic!(
+            "{}: {error}; each target keeps at least one story there",
+            folder.display()
+        )
+    });
+    let mut files: Vec<PathBuf> = kept.map(|file| file.expect("readable").path()).collect();
+    files.sort();
+    assert!(!files.is_empty(), "{}: no story", folder.display());
+    for file in files {
+        // The tests' output names the story that panics inside.
+        println!("{}", file.display());
+        let bytes =
+            std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        if let Some(reason) = holds(&bytes) {
+            panic!("{}: {reason}", file.display());
+        }
+    }
+}
+
+/// What the tool adds.
+#[cfg(fuzzing_libfuzzer)]
+mod guided {
+    use bolero_engine::Engine;
+    use bolero_engine::driver::Options;
+    use bolero_libfuzzer::LibFuzzerEngine;
+    use bulkhead_random::Random;
+    use std::panic::AssertUnwindSafe;
+
+    /// The target that is to be explored, from `./bulkhead test --fuzz`.
+    const WANTED: &str = "BULKHEAD_FUZZ_TARGET";
+    /// A file that says that the target was found.
+    const BEGUN: &str = "BULKHEAD_FUZZ_BEGUN";
+    /// A folder that the tool begins with, in addition to the kept stories: random ones are put there.
+    const FIRST: &str = "BULKHEAD_FUZZ_FIRST";
+    /// If set, nothing steers: each run has a new random story, whatever the tool wants. For comparisons.
+    const BLIND: &str = "BULKHEAD_FUZZ_BLIND";
+    /// The tool begins with so many random stories: it lengthens stories slowly, and most of what a long one does is in any long one.
+    const STORIES: usize = 64;
+    /// The most bytes of a random story: about 250 steps.
+    const LENGTH: u64 = 1024;
+
+    pub fn is_wanted(name: &str) -> bool {
+        std::env::var(WANTED).is_ok_and(|wanted| wanted == name)
+    }
+
+    /// Any bytes.
+    fn story(random: &mut Random) -> Vec<u8> {
+        let length = random.below(LENGTH);
+        (0..length).map(|_| random.next() as u8).collect()
+    }
+
+    /// Lets the tool run the property. It ends the process, with 0 if the property held.
+    pub fn explore(name: &str, property: impl Fn(&[u8])) {
+        if let Ok(begun) = std::env::var(BEGUN) {
+            std::fs::write(&begun, name).unwrap_or_else(|error| panic!("{begun}: {error}"));
+        }
+        let mut random = Random::new(1);
+        if let Ok(first) = std::env::var(FIRST) {
+            for number in 0..STORIES {
+                let file = std::path::Path::new(&first).join(format!("random-{number:02}"));
+                let written = std::fs::write(&file, story(&mut random));
+                written.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            }
+        }
+        let blind = std::env::var_os(BLIND).is_some();
+        let mut test = AssertUnwindSafe(|bytes: &[u8]| {
+            if !blind {
+                return property(bytes);
+            }
+            property(&story(&mut random));
+        });
+        LibFuzzerEngine::default().run(move |bytes: &[u8]| (test)(bytes), Options::default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::any;
+
+    #[test]
+    fn a_change_in_one_record_changes_one_value() {
+        let all = |bytes: &[u8]| Bytes::new(bytes).story(&any::<u64>(), 9);
+        let before = all(b"aaa\0bbb\0ccc\0");
+        assert_eq!(before.len(), 3);
+        for changed in [
+            &b"aaa\0b\0ccc\0"[..],
+            b"aaa\0bbbbb\x01ccc\0",
+            b"aaa\0bxb\0ccc",
+        ] {
+            let after = all(changed);
+            assert_eq!((after[0], after[2]), (before[0], before[2]));
+            assert_ne!(after[1], before[1]);
+        }
+        // A record that is doubled is the same value twice.
+        let twice = all(b"aaa\0aaa\0");
+        assert_eq!(twice, [before[0]; 2]);
+    }
+
+    #[test]
+    fn a_story_ends_with_its_bytes_or_its_length() {
+        let mut bytes = Bytes::new(b"a\0b\0c\0");
+        assert_eq!(bytes.story(&any::<u8>(), 2).len(), 2);
+        assert_eq!(bytes.story(&any::<u8>(), 2).len(), 1);
+        assert_eq!(bytes.draw(&any::<u8>()), Bytes::new(b"").draw(&any::<u8>()));
+        // Each byte below the limit ends a record, an empty one, too.
+        assert_eq!(
+            Bytes::new(&[0, 1, END - 1, END])
+                .story(&any::<u8>(), 9)
+                .len(),
+            4
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "each target keeps at least one story")]
+    fn a_target_without_stories_is_refused() {
+        target("of no name", |_| Ok(()));
+    }
+}

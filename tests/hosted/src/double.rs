@@ -1,0 +1,18 @@
+//! A double of the library: what programs call, and what becomes of it here.
+
+pub mod gate;
+pub mod kernel;
+pub mod server;
+pub mod syscall;
+pub mod time;
+
+use bulkhead_abi::environment::Environment;
+use zerocopy::FromZeros;
+
+/// The environment of the program: that of tile 1.
+pub fn environment() -> Environment {
+    Environment {
+        tile: 1,
+        ..Environment::new_zeroed()
+    }
+}

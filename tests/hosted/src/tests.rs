@@ -1,0 +1,4 @@
+//! What is refused changes nothing.
+
+mod manager;
+mod services;
