@@ -10,7 +10,8 @@
 //!
 //! # The form of a story
 //! Records of any length. A byte below [`END`] ends its record. Each record is the seed of one draw, so a byte that is changed, removed or
-//! put in changes one step and leaves all the others; the tool moves, doubles and crosses whole steps. Strategies cannot draw from
+//! put in changes one step and leaves all the others; the tool moves, doubles and crosses whole steps. A record that ends with [`MANY`] or more
+//! is a run of steps: the tool prefers short stories, and without runs they would be short in steps, too. Strategies cannot draw from
 //! the bytes themselves: `proptest` gives each alternative of a choice that it does not take half of the bytes that are left.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -24,6 +25,10 @@ use std::path::PathBuf;
 
 /// A byte below this ends a record: one of four, so that records of random bytes have four bytes on average.
 pub const END: u8 = 64;
+/// A record that ends with this or more is a run of [`RUN`] steps instead of one: one of four ends.
+pub const MANY: u8 = 48;
+/// Steps of a run.
+pub const RUN: usize = 16;
 
 /// A story in its raw form.
 #[derive(Clone, Copy, Debug)]
@@ -37,18 +42,22 @@ impl<'a> Bytes<'a> {
         Self { rest: bytes }
     }
 
-    /// The next record, without the byte that ends it; nothing if no byte is left.
-    fn record(&mut self) -> Option<&'a [u8]> {
+    /// The next record, without the byte that ends it, and its steps; nothing if no byte is left.
+    fn record(&mut self) -> Option<(&'a [u8], usize)> {
         if self.rest.is_empty() {
             return None;
         }
         let end = self.rest.iter().position(|byte| *byte < END);
-        let (record, rest) = match end {
-            Some(end) => (&self.rest[..end], &self.rest[end + 1..]),
-            None => (self.rest, &[][..]),
+        let (record, rest, steps) = match end {
+            Some(end) => (
+                &self.rest[..end],
+                &self.rest[end + 1..],
+                if self.rest[end] < MANY { 1 } else { RUN },
+            ),
+            None => (self.rest, &[][..], 1),
         };
         self.rest = rest;
-        Some(record)
+        Some((record, steps))
     }
 
     /// A value of a strategy, drawn from the next record; from an empty one if no byte is left.
@@ -56,19 +65,24 @@ impl<'a> Bytes<'a> {
     /// # Panics
     /// If the strategy rejects more values than `proptest` allows.
     pub fn draw<S: Strategy>(&mut self, strategy: &S) -> S::Value {
-        drawn(strategy, self.record().unwrap_or_default())
+        let record = self.record().map_or(&[][..], |(record, _)| record);
+        drawn(strategy, &mut runner(record))
     }
 
-    /// A value for each record that is left, but at most this many.
+    /// A value for each step of each record that is left, but at most this many.
     ///
     /// # Panics
     /// As [`draw`](Self::draw).
     pub fn story<S: Strategy>(&mut self, strategy: &S, most: usize) -> Vec<S::Value> {
-        let records = std::iter::from_fn(|| self.record());
-        records
-            .take(most)
-            .map(|record| drawn(strategy, record))
-            .collect()
+        let mut story = Vec::new();
+        while story.len() < most
+            && let Some((record, steps)) = self.record()
+        {
+            let mut runner = runner(record);
+            let steps = steps.min(most - story.len());
+            story.extend((0..steps).map(|_| drawn(strategy, &mut runner)));
+        }
+        story
     }
 }
 
@@ -78,7 +92,8 @@ fn seed(record: &[u8]) -> u64 {
     record.iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
-fn drawn<S: Strategy>(strategy: &S, record: &[u8]) -> S::Value {
+/// What draws the values of a record.
+fn runner(record: &[u8]) -> TestRunner {
     let mut random = Random::new(seed(record));
     let mut bytes = [0; 16];
     for word in bytes.chunks_mut(8) {
@@ -89,8 +104,11 @@ fn drawn<S: Strategy>(strategy: &S, record: &[u8]) -> S::Value {
         ..Config::default()
     };
     let rng = TestRng::from_seed(RngAlgorithm::XorShift, &bytes);
-    let mut runner = TestRunner::new_with_rng(config, rng);
-    match strategy.new_tree(&mut runner) {
+    TestRunner::new_with_rng(config, rng)
+}
+
+fn drawn<S: Strategy>(strategy: &S, runner: &mut TestRunner) -> S::Value {
+    match strategy.new_tree(runner) {
         Ok(tree) => tree.current(),
         Err(reason) => panic!("the strategy draws no value: {reason}"),
     }
@@ -238,11 +256,24 @@ mod tests {
         assert_eq!(bytes.draw(&any::<u8>()), Bytes::new(b"").draw(&any::<u8>()));
         // Each byte below the limit ends a record, an empty one, too.
         assert_eq!(
-            Bytes::new(&[0, 1, END - 1, END])
+            Bytes::new(&[0, 1, MANY - 1, END])
                 .story(&any::<u8>(), 9)
                 .len(),
             4
         );
+    }
+
+    /// A run begins with the value of its record, and its values differ.
+    #[test]
+    fn a_run_is_many_steps() {
+        let one = Bytes::new(b"abc\0").story(&any::<u64>(), 99);
+        let mut run = Bytes::new(&[b'a', b'b', b'c', MANY]).story(&any::<u64>(), 99);
+        assert_eq!((one.len(), run.len(), run[0]), (1, RUN, one[0]));
+        run.sort_unstable();
+        run.dedup();
+        assert_eq!(run.len(), RUN);
+        let cut = Bytes::new(&[b'a', MANY, b'b', MANY]).story(&any::<u64>(), RUN + 3);
+        assert_eq!(cut.len(), RUN + 3);
     }
 
     #[test]
