@@ -3,6 +3,7 @@
 //! Why it exists: `program="hello.c"` works wherever a compiler is installed. What it deliberately does not know: what programs do.
 
 use crate::error::Error;
+use crate::one_stack;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -95,10 +96,11 @@ const ONE_STACK: &[&str] = &[
     "-Werror=vla",
 ];
 
-/// Compiles tasks of the one-shot RTOS in `folder`. Returns the object file. `copies`: how many tasks of an image may be the same.
+/// Compiles tasks of the one-shot RTOS in `folder`, and refuses those that keep the address of a local variable. Returns the object file. `copies`: how many tasks
+/// of an image may be the same.
 ///
 /// # Errors
-/// If there is no compiler, or it refuses.
+/// If there is no compiler, it refuses, or a task keeps such an address.
 pub fn object(
     root: &Path,
     source: &Path,
@@ -106,11 +108,12 @@ pub fn object(
     copies: usize,
     notifies: bool,
 ) -> Result<Vec<u8>, Error> {
-    let mut command = command(root, source)?;
+    let mut compile = command(root, source)?;
     std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
     let target = absolute(&folder.join(format!("tasks-{}.o", std::process::id())))?;
-    command
-        .args(["-c", "-Os", "-ffunction-sections", "-fdata-sections"])
+    let assembly = target.with_extension("s");
+    compile
+        .args(["-S", "-Os", "-ffunction-sections", "-fdata-sections"])
         .args(["-fno-asynchronous-unwind-tables"])
         .args(ONE_STACK)
         .arg(format!("-DBH_COPIES={copies}"))
@@ -119,11 +122,37 @@ pub fn object(
         .arg(root.join("software/oneshot/c/include"))
         .arg(source)
         .arg("-o")
-        .arg(&target);
-    finish(command, source)?;
+        .arg(&assembly);
+    finish(compile, source)?;
+    let assembled = assemble(root, source, &assembly, &target);
+    remove(&assembly)?;
+    assembled?;
     let bytes = crate::place::read(&target)?;
-    std::fs::remove_file(&target).map_err(|error| Error::file(&target, error))?;
+    remove(&target)?;
     Ok(bytes)
+}
+
+/// Makes an object of what the compiler has made of a source, if no job keeps an address of its stack.
+fn assemble(root: &Path, source: &Path, assembly: &Path, target: &Path) -> Result<(), Error> {
+    let text = crate::place::read(assembly)?;
+    let refused = one_stack::kept(&String::from_utf8_lossy(&text));
+    if !refused.is_empty() {
+        let mut output: String = refused.iter().map(|one| format!("{one}\n")).collect();
+        output.push_str("help: keep the value itself in a field of the task, or make the variable a field or static");
+        return Err(Error::Build {
+            program: source.display().to_string(),
+            output,
+        });
+    }
+    let mut command = command(root, source)?;
+    // Debug information is in the text already.
+    command.args(["-c", "-g0"]);
+    command.arg(assembly).arg("-o").arg(target);
+    finish(command, source).map(drop)
+}
+
+fn remove(path: &Path) -> Result<(), Error> {
+    std::fs::remove_file(path).map_err(|error| Error::file(path, error))
 }
 
 /// The compiler with the common flags. Folders of the build machine do not reach the program.

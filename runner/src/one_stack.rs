@@ -14,8 +14,10 @@
 
 mod addresses;
 mod declared;
+mod jobs;
 
 pub use declared::{Declared, declared};
+pub use jobs::kept;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -107,11 +109,15 @@ struct Instruction {
     writes_frame: Bytes,
     /// By how much the stack pointer moves.
     moves: i64,
+    /// The register by whose number it moves, too.
+    addend: Option<Registers>,
     next: Next,
     /// Calls something that ends the job.
     ends: bool,
-    /// What it calls by name, if it is a call.
+    /// What it calls by name, if it is a call; empty if by address.
     calls: Option<String>,
+    /// The register that has the place to which it jumps.
+    jumps_to: Option<Registers>,
     /// The number or name that it puts into a register.
     loaded: Option<String>,
     /// What it does with addresses of the frame.
@@ -120,6 +126,13 @@ struct Instruction {
     makes_address: bool,
     /// Why it must not appear in a procedure whose job ends there.
     wrong: Option<String>,
+}
+
+impl Instruction {
+    /// Whether it jumps to where a register says, other than back to its caller.
+    fn jumps_by_register(&self) -> bool {
+        self.jumps_to.is_some_and(|to| to != RA)
+    }
 }
 
 /// Bytes that a load or store moves.
@@ -178,9 +191,11 @@ fn instruction(line: &str, place: (String, u32)) -> Instruction {
         reads_frame: None,
         writes_frame: None,
         moves: 0,
+        addend: None,
         next: Next::Behind,
         ends: false,
         calls: None,
+        jumps_to: None,
         loaded: ["li", "la", "lla"]
             .contains(&mnemonic)
             .then(|| operand(1).to_owned()),
@@ -218,6 +233,11 @@ fn instruction(line: &str, place: (String, u32)) -> Instruction {
         "addi" if operand(0) == "sp" && operand(1) == "sp" && operand(2).parse::<i64>().is_ok() => {
             it.moves = operand(2).parse().unwrap_or(0);
         }
+        "add" if operand(0) == "sp" && operand(1) == "sp" => {
+            it.reads = all(1);
+            it.writes = SP;
+            it.addend = Some(registers(operand(2)));
+        }
         "call" => {
             it.writes = CHANGED;
             it.ends = ENDS.contains(&operand(0));
@@ -232,6 +252,8 @@ fn instruction(line: &str, place: (String, u32)) -> Instruction {
         "ret" | "jr" | "tail" | "j" => {
             it.reads = all(0) | RA | SAVED;
             it.next = Next::Out;
+            it.calls = ["tail", "j"].contains(&mnemonic).then_some(last);
+            it.jumps_to = (mnemonic == "jr").then(|| registers(operand(0)));
         }
         "beq" | "bne" | "blt" | "bge" | "bltu" | "bgeu" | "bgt" | "ble" | "bgtu" | "bleu"
         | "beqz" | "bnez" | "blez" | "bgez" | "bltz" | "bgtz" => {
@@ -260,6 +282,8 @@ fn instruction(line: &str, place: (String, u32)) -> Instruction {
 struct Procedure {
     instructions: Vec<Instruction>,
     labels: BTreeMap<String, usize>,
+    /// Instructions that are not only reached from the one before them. Most labels are only for debuggers.
+    joins: BTreeSet<usize>,
     /// It is the body of a single task.
     is_body: bool,
 }
@@ -290,19 +314,67 @@ impl Procedure {
 
     /// Position of the stack pointer before each instruction, relative to the entry; or an instruction where it is not known.
     fn depths(&self) -> Result<Vec<i64>, usize> {
+        self.depths_with(&[])
+    }
+
+    /// The same, where jumps by a register may go to these instructions.
+    fn depths_with(&self, targets: &[usize]) -> Result<Vec<i64>, usize> {
         let mut depths: Vec<Option<i64>> = vec![None; self.instructions.len()];
         let mut open = VecDeque::from([(0, 0)]);
         while let Some((at, depth)) = open.pop_front() {
-            match depths[at] {
+            // A procedure may be empty, and a label may be behind its last instruction, where the compiler knows that nothing comes.
+            let (Some(known), Some(it)) = (depths.get_mut(at), self.instructions.get(at)) else {
+                continue;
+            };
+            match *known {
                 Some(known) if known != depth => return Err(at),
                 Some(_) => continue,
-                None => depths[at] = Some(depth),
+                None => *known = Some(depth),
             }
-            let behind = depth + self.instructions[at].moves;
+            let behind = depth + it.moves;
             open.extend(self.next(at).into_iter().map(|next| (next, behind)));
+            if it.jumps_by_register() {
+                open.extend(targets.iter().map(|next| (*next, behind)));
+            }
         }
         // What no path reaches needs nothing.
         Ok(depths.into_iter().map(|depth| depth.unwrap_or(0)).collect())
+    }
+
+    /// What a register has before an instruction, if one before it, behind the last label and jump, loads a number or a name.
+    fn loaded(&self, at: usize, register: Registers) -> Option<&str> {
+        for before in (0..at).rev() {
+            let it = self.instructions.get(before)?;
+            if self.joins.contains(&(before + 1)) || it.next != Next::Behind {
+                return None;
+            }
+            if it.writes & register != 0 {
+                return it.loaded.as_deref();
+            }
+        }
+        None
+    }
+
+    fn constant(&self, at: usize, register: Registers) -> Option<i64> {
+        self.loaded(at, register)?.parse().ok()
+    }
+
+    fn find_joins(&mut self, named: &BTreeSet<String>) {
+        let branches = self.instructions.iter().filter_map(|it| match &it.next {
+            Next::Either(label) | Next::Label(label) => self.labels.get(label),
+            Next::Behind | Next::Out => None,
+        });
+        let tables = self.labels.iter().filter(|one| named.contains(one.0));
+        self.joins = branches.chain(tables.map(|one| one.1)).copied().collect();
+    }
+
+    /// Adds the steps of the stack's pointer by a number that does not fit into an instruction.
+    fn add_large_steps(&mut self) {
+        for at in 0..self.instructions.len() {
+            let addend = self.instructions[at].addend;
+            let number = addend.and_then(|register| self.constant(at, register));
+            self.instructions[at].moves += number.unwrap_or(0);
+        }
     }
 
     /// What is needed before each instruction.
@@ -444,19 +516,49 @@ const BODY: &str = "TKB";
 
 /// What is refused in a file of assembly.
 pub fn refusals(assembly: &str) -> Vec<Refusal> {
-    let (procedures, mut all) = procedures(assembly);
-    all.extend(procedures.iter().flat_map(|one| one.1.refusals()));
+    let found = procedures(assembly);
+    let mut all = found.refused;
+    all.extend(found.procedures.iter().flat_map(|one| one.1.refusals()));
     all
 }
 
-/// The procedures of a file of assembly by their names, and what is refused outside of them.
-fn procedures(assembly: &str) -> (Vec<(String, Procedure)>, Vec<Refusal>) {
+/// What a file of assembly has.
+struct Found {
+    /// By their names.
+    procedures: Vec<(String, Procedure)>,
+    /// What is refused outside of them.
+    refused: Vec<Refusal>,
+    /// Names and labels whose addresses are in registers, or in data that is no table of the kernel.
+    named: BTreeSet<String>,
+}
+
+/// How names of constants begin from which the kernel takes functions to call, and nothing else does.
+const TABLES: [&str; 2] = ["bh_task_", "bh_entries_"];
+
+/// Sections that no code reads.
+const DEBUG: &str = ".debug";
+
+/// Data that may have an address.
+const DATA: [&str; 9] = [
+    ".word", ".dword", ".quad", ".long", ".half", ".short", ".2byte", ".4byte", ".8byte",
+];
+
+/// Names in the operands of data, or of an instruction.
+fn names(operands: &str) -> impl Iterator<Item = String> {
+    let words = operands.split(|c: char| !c.is_ascii_alphanumeric() && !"_.$".contains(c));
+    words.filter(|word| !word.is_empty()).map(str::to_owned)
+}
+
+fn procedures(assembly: &str) -> Found {
     let mut found = Vec::new();
     let mut files: BTreeMap<u32, String> = BTreeMap::new();
     let mut place = (String::from("?"), 0);
     let mut procedure: Option<(String, Procedure)> = None;
     let mut procedures = BTreeSet::new();
     let mut is_own = false;
+    let mut is_debug = false;
+    let mut is_table = false;
+    let mut named = BTreeSet::new();
     let mut all = Vec::new();
     for line in assembly.lines() {
         let text = line.trim();
@@ -490,8 +592,23 @@ fn procedures(assembly: &str) -> (Vec<(String, Procedure)>, Vec<Refusal>) {
                 procedures.insert(name.trim_end_matches(',').to_owned());
                 continue;
             }
+            [".type", both] => {
+                procedures.extend(both.strip_suffix(",@function").map(str::to_owned));
+                continue;
+            }
+            [".section", name, ..] => is_debug = name.starts_with(DEBUG),
+            [".text" | ".data" | ".bss", ..] => is_debug = false,
+            [data, operands @ ..] if DATA.contains(data) && !is_debug && !is_table => {
+                named.extend(operands.iter().flat_map(|one| names(one)));
+            }
+            ["la" | "lla", operands @ ..] => {
+                named.extend(operands.iter().flat_map(|one| names(one)));
+            }
+            [_, operands @ ..] if operands.iter().any(|one| one.contains('%')) => {
+                named.extend(operands.iter().flat_map(|one| names(one)));
+            }
             [".size", name, ..] => {
-                let name = name.trim_end_matches(',');
+                let name = name.split(',').next().unwrap_or(name);
                 if procedure.as_ref().is_some_and(|one| one.0 == name) {
                     found.extend(procedure.take());
                 }
@@ -512,6 +629,7 @@ fn procedures(assembly: &str) -> (Vec<(String, Procedure)>, Vec<Refusal>) {
             });
         }
         if let Some(label) = text.strip_suffix(':') {
+            is_table = TABLES.iter().any(|one| label.starts_with(one));
             match &mut procedure {
                 Some((_, it)) => {
                     it.labels.insert(label.to_owned(), it.instructions.len());
@@ -547,7 +665,15 @@ fn procedures(assembly: &str) -> (Vec<(String, Procedure)>, Vec<Refusal>) {
         }
     }
     found.extend(procedure);
-    (found, all)
+    for (_, procedure) in &mut found {
+        procedure.find_joins(&named);
+        procedure.add_large_steps();
+    }
+    Found {
+        procedures: found,
+        refused: all,
+        named,
+    }
 }
 
 #[cfg(test)]

@@ -28,3 +28,12 @@ static bh_done chatter(struct garbage *self, bh_job job)
 }
 
 BH_TASK(chatter, struct garbage, chatter, {0})
+
+/* Says in the second part of a line what another core would say. */
+static bh_done pretend(struct garbage *self, bh_job job)
+{
+    bh_print("innocent\ncore 4: stopped: task 0, panic");
+    return bh_next(&self->releases, job);
+}
+
+BH_TASK(pretend, struct garbage, pretend, {0})

@@ -26,7 +26,7 @@ pub struct Declared {
 /// Of a file of assembly.
 pub fn declared(assembly: &str) -> Declared {
     let mut all = Declared::default();
-    for (name, procedure) in procedures(assembly).0 {
+    for (name, procedure) in procedures(assembly).procedures {
         procedure.declares(&mut all.priorities);
         if name.ends_with(BODY) && procedure.is_kept() {
             let deepest = procedure.depths().unwrap_or_default().into_iter().min();

@@ -4,7 +4,7 @@
 //! tasks in the same order have the same image; what differs (periods and ports) is in the layout's table. What it deliberately does not
 //! know: where images are placed.
 
-use super::stack;
+use super::{stack, symbols};
 use crate::ada_programs;
 use crate::error::Error;
 use crate::one_stack::Declared;
@@ -407,6 +407,13 @@ fn build_package(
         }
     }
     let objects = objects(library, recipes, notifies)?;
+    for recipe in recipes {
+        let files = recipe.c_files().into_iter();
+        let files = files.filter_map(|key| Some((key.0, objects.get(&key)?.1.as_slice())));
+        let tasks = recipe.tasks.iter().filter_map(|one| one.0.split_once("::"));
+        let tasks: Vec<(&str, &str)> = tasks.filter(|one| is_c(one.0)).collect();
+        symbols::check(&files.collect::<Vec<_>>(), &tasks)?;
+    }
     let (in_ada, declared) = objects_in_ada(library, recipes)?;
     let mut sources = Vec::new();
     for recipe in recipes {
@@ -496,7 +503,8 @@ fn build_package(
     }
     let users = packages.values().map(|(_, package)| package);
     let what = format!("an image of {name}");
-    let built = library.build_generated(&folder, &what, users)?;
+    let built = library.build_generated(&folder, &what, users);
+    let built = built.map_err(symbols::short)?;
     let mut programs = Vec::new();
     for (number, recipe) in recipes.iter().enumerate() {
         let binary = format!("image-{mark}-{number}");

@@ -9,6 +9,7 @@ use bulkhead_abi::marker::MarkerKind;
 use bulkhead_abi::one_shot::marker;
 use bulkhead_model::System;
 use bulkhead_model::system::OneShot;
+use bulkhead_model::system::oneshot::TICK;
 use bulkhead_model::tasks::ChannelKind;
 use bulkhead_report::result::Sample;
 use std::collections::{BTreeMap, VecDeque};
@@ -17,8 +18,13 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Clone, Debug, Default)]
 pub struct Jobs {
     /// Machine ticks from the tick at which a job was released, or from the message that released it, to its end. The first job has no
-    /// release: it begins with its core.
+    /// release: it begins with its core. A job that the end of the previous one made ready was released a period after the previous release, if
+    /// that is earlier: the kernel tells ticks that have passed and events that have happened by the same marker. So after a job longer than the period, a
+    /// response may be counted longer than it was where an event came after that tick, and never shorter.
     pub responses: Vec<u64>,
+    /// The fewest machine ticks between two releases that are closer than the period of the description, if there are any. The kernel keeps
+    /// the distance of jobs that messages release.
+    pub hasty: Option<u64>,
     /// When the last job began that has not ended, and when the one was released that has not begun.
     pub open: Option<u64>,
     /// When the job began that had not ended at the end of the run.
@@ -74,6 +80,8 @@ struct Core {
     released: BTreeMap<usize, u64>,
     /// The task whose job runs, and when it was released.
     running: Option<(usize, Option<u64>)>,
+    /// When the last job of each task was released.
+    last: BTreeMap<usize, u64>,
     /// When the last job began.
     begun: u64,
     operation: Option<u64>,
@@ -111,6 +119,9 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
         })
         .collect();
     let mut sent = vec![Sent::default(); tasks.channels.len()];
+    let periods: Vec<u64> = (0..tasks.tasks.len())
+        .map(|task| period(system, one_shot, task, tick))
+        .collect();
     let clocks = Clocks::read(system, one_shot, markers);
     let mut cores: BTreeMap<u16, Core> = BTreeMap::new();
     for event in markers {
@@ -119,6 +130,16 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
             ..Core::default()
         });
         let task = |number: u64| core.tasks.get(usize::try_from(number).ok()?).copied();
+        // Any core may mark anything: what it says of a channel counts if that end of the channel is there.
+        let channel = channels.get(&event.value).copied();
+        let channel = channel.filter(|&channel| {
+            let channel = &tasks.channels[channel];
+            let end = match event.kind {
+                marker::PUT | marker::PUT_DONE | marker::FULL => channel.from,
+                _ => channel.to,
+            };
+            one_shot.core(end) == event.tile
+        });
         match event.kind {
             marker::RELEASE => {
                 let released: Vec<usize> = (0..64)
@@ -131,6 +152,20 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                     .and_then(|all| all.tick(event.tile, event.at));
                 let begin = own.unwrap_or(event.at - event.at % tick.max(1));
                 for task in released {
+                    let due = core.due(task, &periods).map(|due| match &clocks {
+                        // The own tick that is nearest.
+                        Some(all) => all.tick(event.tile, due + tick / 2).unwrap_or(due),
+                        None => due,
+                    });
+                    let begin = due.map_or(begin, |due| due.min(begin));
+                    if tasks.told_by(task).is_none() {
+                        let hasty = &mut seen.jobs[task].hasty;
+                        let last = core.last.insert(task, begin);
+                        let distance = last.map(|last| begin.saturating_sub(last));
+                        // Where clocks differ, a tick may begin one machine tick early.
+                        let closer = distance.filter(|one| one + tick / 2 < periods[task]);
+                        *hasty = closer.into_iter().chain(*hasty).min();
+                    }
                     core.released.insert(task, begin);
                 }
             }
@@ -170,8 +205,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
             }
             marker::PUT | marker::TAKE => {
                 core.operation = Some(event.at);
-                let channel = channels.get(&event.value);
-                if let Some(&channel) = channel {
+                if let Some(channel) = channel {
                     let count = core.accesses.entry(channel).or_default();
                     *count += 1;
                     let is_read = event.kind == marker::TAKE;
@@ -180,7 +214,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                     let most = &mut seen.in_a_job[channel][usize::from(is_read)];
                     *most = (*most).max(if counts { *count } else { 0 });
                 }
-                if let Some(&channel) = channel.filter(|_| event.kind == marker::PUT) {
+                if let Some(channel) = channel.filter(|_| event.kind == marker::PUT) {
                     seen.queues[channel].put();
                     let released = core.running.and_then(|(_, released)| released);
                     sent[channel].put(tasks.channels[channel].kind, released);
@@ -189,18 +223,18 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
             // It took part of the wait, and no more.
             marker::DROPPED => {
                 core.operation = None;
-                if let Some(&channel) = channels.get(&event.value) {
+                if let Some(channel) = channel {
                     let count = core.accesses.entry(channel).or_default();
                     *count = count.saturating_sub(1);
                 }
             }
             marker::VAIN => {
-                if let Some(&channel) = channels.get(&event.value) {
+                if let Some(channel) = channel {
                     seen.vain[channel] += 1;
                 }
             }
             marker::FULL => {
-                if let Some(&channel) = channels.get(&event.value) {
+                if let Some(channel) = channel {
                     seen.queues[channel].lose();
                     sent[channel].0.pop_back();
                 }
@@ -210,9 +244,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                     marker::TAKEN => &mut seen.reads,
                     _ => &mut seen.writes,
                 };
-                if let (Some(begin), Some(&channel)) =
-                    (core.operation.take(), channels.get(&event.value))
-                {
+                if let (Some(begin), Some(channel)) = (core.operation.take(), channel) {
                     lists[channel].push(event.at - begin);
                     if event.kind == marker::PUT_DONE && tasks.channels[channel].parallel.is_some()
                     {
@@ -264,6 +296,28 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
     seen
 }
 
+/// Machine ticks of a task's period, by the timer of its core.
+fn period(system: &System, one_shot: &OneShot, task: usize, tick: u64) -> u64 {
+    const MILLION: u128 = 1_000_000;
+    let tile = system.platform.tile(one_shot.core(task));
+    let drift = i128::from(tile.map_or(0, |tile| tile.clock_drift));
+    let ticks = u128::from(one_shot.tasks.tasks[task].period.0 / TICK.0) * u128::from(tick);
+    let period = MILLION
+        .checked_add_signed(drift)
+        .and_then(|speed| (ticks * MILLION).checked_div(speed));
+    let period = period.and_then(|ticks| u64::try_from(ticks).ok());
+    // The model refuses both.
+    period.expect("a timer that runs, and a period that a core's table can hold")
+}
+
+impl Core {
+    /// When a task is due that its own job makes ready. Only the end of a job does that, so the tick for which it asked has passed.
+    fn due(&self, task: usize, periods: &[u64]) -> Option<u64> {
+        let (_, released) = self.running.filter(|(running, _)| *running == task)?;
+        released?.checked_add(periods[task])
+    }
+}
+
 impl Sent {
     fn put(&mut self, kind: ChannelKind, released: Option<u64>) {
         if kind == ChannelKind::Sampling {
@@ -301,5 +355,122 @@ impl Seen {
     pub fn flow(&self, flow: usize, settled: u64) -> crate::measure::Pairs {
         let begins = self.begins[flow].iter().copied();
         pair(begins, self.ends[flow].iter().copied(), settled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkhead_model::load_system_text;
+
+    /// Machine ticks in a tick of the kernel.
+    const TICKS: u64 = 1000;
+
+    /// The jobs of the only task of core 0, with this period; each event is a moment, a kind and a value.
+    fn jobs(platform: &str, period: &str, events: &[(u64, u16, u64)]) -> Jobs {
+        let text = format!(
+            r#"<system name="s" paradigm="one-shot" platform="{platform}">
+            <task name="a" program="p::A" core="0" priority="1" period="{period}" cost="1us"/></system>"#
+        );
+        let system = load_system_text("s", &text, &Default::default()).expect("valid");
+        let one_shot = system.one_shot.as_ref().expect("it is one");
+        let events = events.iter().map(|&(at, kind, value)| MarkerEvent {
+            at,
+            tile: 0,
+            activity: 0,
+            kind,
+            value,
+        });
+        let events: Vec<MarkerEvent> = events.collect();
+        read(&system, one_shot, &events, TICKS).jobs.remove(0)
+    }
+
+    /// Two tasks on two cores; the one that forges says what the other one's core would say.
+    #[test]
+    fn a_core_says_nothing_of_channels_that_end_elsewhere() {
+        let text = r#"<system name="s" paradigm="one-shot" platform="epiphany3">
+            <task name="a" program="p::A" core="0" priority="1" period="1ms" cost="1us"/>
+            <task name="b" program="p::A" core="1" priority="1" period="1ms" cost="1us"/>
+            <task name="forger" program="p::A" core="2" priority="1" period="1ms" cost="1us"/>
+            <channel name="c" from="a" to="b" size="8B" kind="queue" slots="2"/></system>"#;
+        let system = load_system_text("s", text, &Default::default()).expect("valid");
+        let one_shot = system.one_shot.as_ref().expect("it is one");
+        let port = u64::from(layout::number(&system, 1)) | ((one_shot.port(0) as u64) << 16);
+        let seen = |tile: u16, kinds: &[u16]| {
+            let begin = [(marker::BEGIN, 0)].into_iter();
+            let all = begin.chain(kinds.iter().map(|kind| (*kind, port)));
+            let all = all.enumerate().map(|(at, (kind, value))| MarkerEvent {
+                at: at as u64,
+                tile,
+                activity: 0,
+                kind,
+                value,
+            });
+            read(&system, one_shot, &all.collect::<Vec<_>>(), TICKS)
+        };
+        let writes = [
+            marker::PUT,
+            marker::PUT_DONE,
+            marker::PUT,
+            marker::FULL,
+            marker::PUT_DONE,
+        ];
+        let of = |seen: &Seen| {
+            let (queue, writes, reads) = (seen.queues[0], &seen.writes[0], &seen.reads[0]);
+            (
+                queue.most,
+                queue.lost,
+                writes.len(),
+                reads.len(),
+                seen.in_a_job[0],
+            )
+        };
+        assert_eq!(of(&seen(0, &writes)), (2, 1, 2, 0, [2, 0]));
+        let reads = [marker::TAKE, marker::TAKEN, marker::VAIN];
+        assert_eq!(of(&seen(1, &reads)), (0, 0, 0, 1, [0, 1]));
+        for forger in [1, 2] {
+            assert_eq!(of(&seen(forger, &writes)), (0, 0, 0, 0, [0, 0]));
+        }
+        for forger in [0, 2] {
+            let seen = seen(forger, &reads);
+            assert_eq!((of(&seen), seen.vain[0]), ((0, 0, 0, 0, [0, 0]), 0));
+        }
+    }
+
+    /// A job from its begin to its end; a little before its end it asks for a tick that has passed.
+    fn late(begin: u64, end: u64) -> [(u64, u16, u64); 3] {
+        [
+            (begin, marker::BEGIN, 0),
+            (end - 1, marker::RELEASE, 1),
+            (end, marker::END, 0),
+        ]
+    }
+
+    /// By hand: something else keeps the core until 6.5 ms. The jobs of 1, 2 and 3 ms end at once then, and each counts from its own release.
+    #[test]
+    fn a_job_that_is_due_before_its_predecessor_ends_counts_from_then() {
+        let mut events = vec![
+            (10, marker::BEGIN, 0),
+            (20, marker::END, 0),
+            (1001, marker::RELEASE, 1),
+        ];
+        events.extend([late(6500, 6510), late(6520, 6530), late(6540, 6550)].concat());
+        let jobs = jobs("epiphany3", "1ms", &events);
+        assert_eq!(jobs.responses, [5510, 4530, 3550]);
+        assert_eq!((jobs.open, jobs.hasty), (Some(4000), None));
+    }
+
+    #[test]
+    fn releases_closer_than_the_period_are_seen() {
+        let job = |begin| [(begin, marker::BEGIN, 0), (begin + 5, marker::END, 0)];
+        let at = |second: u64| {
+            let mut events = vec![(1001, marker::RELEASE, 1)];
+            events.extend(job(1010));
+            events.push((second, marker::RELEASE, 1));
+            events.extend(job(second + 10));
+            jobs("epiphany3", "10ms", &events).hasty
+        };
+        assert_eq!([at(11_001), at(15_001)], [None; 2]);
+        assert_eq!([at(2001), at(10_999)], [Some(1000), Some(9000)]);
     }
 }

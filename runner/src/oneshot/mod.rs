@@ -18,6 +18,7 @@ pub mod measured;
 mod paradigm;
 pub mod results;
 pub mod stack;
+mod symbols;
 pub mod tick;
 
 pub use paradigm::OneShot;

@@ -18,7 +18,7 @@ use bulkhead_machine::machine::Machine;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
 use bulkhead_model::system::OneShot as Described;
-use bulkhead_report::result::{AddedRun, Incident, IncidentKind, VariantResult};
+use bulkhead_report::result::{AddedRun, End, Incident, IncidentKind, VariantResult};
 use bulkhead_report::verdict::Promise;
 use std::fmt::Write;
 
@@ -182,6 +182,7 @@ fn incidents(
     all.extend(guard::refusals(one_shot, seen.refused));
     all.extend(clocks::incidents(system, one_shot, seen));
     all.extend(host::incidents(system, one_shot, seen));
+    all.extend(exited(system, one_shot, seen));
     for event in seen.markers {
         let (kind, what) = match event.kind {
             marker::STOPPED => (IncidentKind::Crash, "stopped"),
@@ -268,6 +269,33 @@ fn incidents(
         }
     }
     all
+}
+
+/// Only its duration ends a described system, but each core of a platform with an exit device can end the run of the chip.
+fn exited(system: &System, one_shot: &Described, seen: &Said<'_>) -> Option<Incident> {
+    let (End::Exit { code }, Some(owner)) = (seen.end, seen.ended_by) else {
+        return None;
+    };
+    let tasks = one_shot.on_core(owner.tile).into_iter();
+    let tasks: Vec<String> = tasks
+        .map(|task| format!("`{}`", one_shot.tasks.tasks[task].name))
+        .collect();
+    let of = match tasks.is_empty() {
+        true => "no task".to_owned(),
+        false => tasks.join(", "),
+    };
+    Some(Incident {
+        crash: None,
+        kind: IncidentKind::Unfinished,
+        at: None,
+        tile: owner.tile,
+        application: format!("core {}", owner.tile),
+        what: format!(
+            "it wrote to the exit device with code {code} and so ended the run of all cores before its duration of {} was over; this core runs {of}. A described \
+             system ends with its duration: no task writes to that device",
+            system.duration
+        ),
+    })
 }
 
 /// What is said of a job that has had more than its budget.

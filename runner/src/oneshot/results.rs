@@ -16,8 +16,8 @@ use bulkhead_model::units::Time;
 use bulkhead_report::distribution::distribution;
 use bulkhead_report::format::grouped;
 use bulkhead_report::result::{
-    Bound, ClockError, ClockResult, FlowResult, Incident, IncidentKind, QuotaUse, RequestResult,
-    Sample, SpanResult, TaskResult, VariantResult,
+    Bound, ClockError, ClockResult, End, FlowResult, Incident, IncidentKind, QuotaUse,
+    RequestResult, Sample, SpanResult, TaskResult, VariantResult,
 };
 use bulkhead_report::table::ANALYSED;
 use bulkhead_report::verdict::{Promise, relation};
@@ -83,7 +83,7 @@ pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured 
     let tick = ticks(TICK, per_second);
     let seen = jobs::read(system, one_shot, markers, tick);
     let bounds = bounds(one_shot, &system.platform);
-    let unlike = unlike_described(one_shot, &seen);
+    let unlike = unlike_described(one_shot, &seen, per_second);
     let judged = match unlike.clone() {
         Some(why) => Err(why),
         None => plan(&bounds.tasks).map_err(|error| error.to_string()),
@@ -122,10 +122,23 @@ pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured 
     }
 }
 
-/// What a program does that no bound covers: bounds assume that each job writes or reads each of its channels once. As others wait for such
-/// accesses, too, no bound of the chip applies then.
-fn unlike_described(one_shot: &OneShot, seen: &Seen) -> Option<String> {
+/// What a program does that no bound covers: bounds assume that each job writes or reads each of its channels once, and that the jobs of a task are
+/// released at least its period apart. As others wait for such accesses and jobs, too, no bound of the chip applies then.
+fn unlike_described(one_shot: &OneShot, seen: &Seen, per_second: u64) -> Option<String> {
     let tasks = &one_shot.tasks;
+    let hasty = tasks.tasks.iter().zip(&seen.jobs);
+    let mut hasty = hasty.filter_map(|(task, jobs)| Some((task, jobs.hasty?)));
+    if let Some((task, distance)) = hasty.next() {
+        let when = match distance / ticks(TICK, per_second) {
+            0 => "in the same tick as".to_owned(),
+            1 => "1 tick after".to_owned(),
+            count => format!("{count} ticks after"),
+        };
+        return Some(format!(
+            "a job of `{}` was released {when} the one before it, and bounds count one job in {}",
+            task.name, task.period
+        ));
+    }
     let channels = tasks.channels.iter().zip(&seen.in_a_job);
     let mut ends = channels.flat_map(|(channel, [writes, reads])| {
         let writer = (channel.from, "wrote", *writes);
@@ -378,6 +391,12 @@ fn gone(one_shot: &OneShot, incidents: &[Incident], task: usize) -> Option<Strin
 /// Why one of these tasks was not judged to the end.
 fn any_gone(system: &System, variant: &VariantResult, names: &[&str]) -> Option<String> {
     let one_shot = system.one_shot.as_ref()?;
+    if matches!(variant.end, End::Exit { .. }) {
+        return Some(format!(
+            "a core ended the run before its duration of {} was over",
+            system.duration
+        ));
+    }
     let tasks = one_shot.tasks.tasks.iter().enumerate();
     let mut named = tasks.filter(|(_, task)| names.contains(&task.name.as_str()));
     named.find_map(|(task, _)| gone(one_shot, &variant.incidents, task))
@@ -425,6 +444,22 @@ fn clocks(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> 
     all
 }
 
+/// What programs did that no bound covers: an operation has a bound otherwise.
+fn unlike(variant: &VariantResult) -> Option<String> {
+    let mut operations = variant.requests.iter().filter(|one| one.kind == WRITE);
+    operations.find_map(|one| one.unbounded.clone())
+}
+
+/// What the analysis says of a system; nothing if its programs did something that no bound covers, or it has no bounds.
+fn constraints(system: &System, one_shot: &OneShot, unlike: Option<&str>) -> Vec<Constraint> {
+    if unlike.is_some() {
+        return Vec::new();
+    }
+    plan(&bounds(one_shot, &system.platform).tasks)
+        .map(|plan| plan.constraints)
+        .unwrap_or_default()
+}
+
 /// For each queue: the maximum number of waiting items, its bound, and its places.
 fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
     let mut uses = variant
@@ -435,15 +470,8 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
     let (Some(one_shot), Some(_)) = (&system.one_shot, uses.peek()) else {
         return Vec::new();
     };
-    // An operation has a bound unless the programs do something that no bound covers.
-    let operations = variant.requests.iter().filter(|one| one.kind == WRITE);
-    let unlike = operations.filter_map(|one| one.unbounded.clone()).next();
-    let constraints = match unlike {
-        Some(_) => Vec::new(),
-        None => plan(&bounds(one_shot, &system.platform).tasks)
-            .map(|plan| plan.constraints)
-            .unwrap_or_default(),
-    };
+    let unlike = unlike(variant);
+    let constraints = constraints(system, one_shot, unlike.as_deref());
     let mut all = Vec::new();
     for queue in uses {
         let what = format!("queue {}", queue.of);
@@ -492,9 +520,8 @@ fn sections(system: &System, variant: &VariantResult) -> Vec<Promise> {
     if channels.all(|channel| channel.parallel.is_none()) {
         return Vec::new();
     }
-    let constraints = plan(&bounds(one_shot, &system.platform).tasks)
-        .map(|plan| plan.constraints)
-        .unwrap_or_default();
+    let unlike = unlike(variant);
+    let constraints = constraints(system, one_shot, unlike.as_deref());
     let in_sections = tasks.channels.iter().filter(|one| one.parallel.is_some());
     let mut all = Vec::new();
     for channel in in_sections {
@@ -509,7 +536,8 @@ fn sections(system: &System, variant: &VariantResult) -> Vec<Promise> {
                 held.if_expected(system.misses_expected)
             }
             None => {
-                let why = "a job of its section may end after its period";
+                let late = "a job of its section may end after its period";
+                let why = unlike.clone().unwrap_or_else(|| late.to_owned());
                 Promise::not_judged(&variant.name, format!("{what}: a bound"), why)
             }
         });
@@ -587,8 +615,9 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
         let observed = judged(text, task.misses <= task.allowed).if_expected(expected);
         let gone = any_gone(system, variant, &[&task.application]);
         let observed = unless(observed, &gone);
-        all.push(match task.jobs {
-            0 => observed.unless_held("it had no job"),
+        all.push(match (task.jobs, task.worst) {
+            (0, _) => observed.unless_held("it had no job"),
+            (_, None) => observed.unless_held("only its first job ended, which has no release"),
             _ => observed,
         });
         let response = variant

@@ -140,7 +140,7 @@ fn look(index: u64, late: bool) {
                 host::BROKEN => b"its console was written over",
                 _ => b"its console changes faster than it can be read",
             });
-            put(b"\n");
+            end();
         }
         KNOWN.with(|all| {
             if let Some(place) = all.get_mut(index as usize) {
@@ -182,14 +182,15 @@ fn lines(at: u64, known: &mut Known, late: bool) -> Option<u64> {
             let mut digits = [0; 20];
             put(b"(");
             put(console::decimal((new - count).into(), &mut digits));
-            put(b" older lines, modulo 65536)\n");
+            put(b" older lines, modulo 65536)");
+            end();
         }
         let first = count - new.min(count);
         let shown = ring::walk(state, area, |number, line| {
             if number >= first {
                 begin(at);
                 put(line);
-                put(b"\n");
+                end();
             }
         });
         known.seen = ring::written(state);
@@ -205,10 +206,15 @@ fn begin(at: u64) {
     put(b": ");
 }
 
-/// Prints; whatever is no plain character becomes a dot.
+/// Prints; whatever is no plain character becomes a dot. So a line that another core wrote stays one line, and begins with the number of that core.
 fn put(text: &[u8]) {
     for byte in text {
-        let is_plain = matches!(byte, b'\n' | b' '..=b'~');
+        let is_plain = matches!(byte, b' '..=b'~');
         device::put(if is_plain { *byte } else { b'.' });
     }
+}
+
+/// Ends a line.
+fn end() {
+    device::put(b'\n');
 }

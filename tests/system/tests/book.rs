@@ -1,5 +1,8 @@
 //! The programs of the book's chapters, taken from their text, built and run.
 
+use bulkhead_analysis::one_shot::bounds;
+use bulkhead_analysis::plan::{Kind, plan};
+use bulkhead_model::{LoadOptions, load_system};
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run::{Options, run};
 use bulkhead_runner::{c_programs, new, place};
@@ -84,4 +87,55 @@ fn the_chapter_on_programs_in_c() {
     assert_eq!(report.code, Some(0), "{}", report.console);
     let printed = blocks("c-programs.md", "text");
     assert!(report.console.contains(&printed[0]), "{}", report.console);
+}
+
+#[test]
+fn the_chapters_on_ports_and_flows() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let ran = |name: &str, text: &str| {
+        let system = folder.path().join(name);
+        std::fs::write(&system, text).expect("it can be written");
+        let options = Options {
+            system,
+            ..Options::default()
+        };
+        match run(&options, &Silent) {
+            Ok(finished) => finished,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let event = ran("event.xml", &blocks("flows.md", "xml")[0]);
+    assert_eq!(event.code(), 0, "{:?}", event.result.happened());
+    let flow = &event.result.variants[0].flows[0];
+    assert!(flow.lost == 0 && flow.samples.len() >= 9, "{flow:?}");
+    // What `check` prints.
+    let event = load_system(folder.path().join("event.xml"), &LoadOptions::default());
+    let event = event.expect("valid");
+    let one_shot = event.one_shot.as_ref().expect("it is one");
+    let plan = plan(&bounds(one_shot, &event.platform).tasks).expect("it has bounds");
+    let flow = plan.constraints.iter().find(|one| one.kind == Kind::Flow);
+    let bound = flow.and_then(|flow| flow.bound).expect("a bound");
+    assert!((2_000_000..4_000_000).contains(&bound), "{bound} ns");
+    if c_programs::compiler().is_none() {
+        println!("skipped: no C compiler for RISC-V; apt-get install gcc-riscv64-unknown-elf");
+        return;
+    }
+    let tasks = folder.path().join("tasks.c");
+    std::fs::write(tasks, &blocks("ports.md", "c")[0]).expect("it can be written");
+    let ports = ran("system.xml", &blocks("ports.md", "xml")[0]);
+    assert_eq!(ports.code(), 0, "{:?}", ports.result.happened());
+    let console = &ports.consoles[0];
+    let of = |text: &str| -> Vec<u64> {
+        let mark = format!("core 5: {text} ");
+        let lines = console.lines().filter_map(|line| line.strip_prefix(&mark));
+        lines
+            .map(|number| number.parse().expect("a number"))
+            .collect()
+    };
+    let [readings, positions, alarms] = ["reading", "position", "alarm"].map(of);
+    let first = readings[0];
+    let all: Vec<u64> = (first..first + readings.len() as u64).collect();
+    assert!(readings == all && readings.len() >= 17, "{readings:?}");
+    assert!((4..=6).contains(&positions.len()), "{positions:?}");
+    assert_eq!(alarms, [4, 8, 12, 16, 20]);
 }

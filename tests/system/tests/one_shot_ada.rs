@@ -2,6 +2,7 @@
 
 use crate::one_shot_systems::{folder_with, holds, run};
 use bulkhead_report::result::IncidentKind;
+use bulkhead_report::verdict::Judgement::{Held, NotJudged};
 use bulkhead_runner::ada_programs;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -207,7 +208,23 @@ fn tasks_wait_at_entries_and_suspension_objects() {
     let files = [("guard.ads", spec), ("guard.adb", body)];
     let (_one, system) = folder(&files, &tasks);
     let finished = run(&system, &[]).expect("it runs");
-    holds(&finished.result);
+    let variant = &finished.result.variants[0];
+    assert_eq!(variant.incidents, []);
+    // It waits twice in each period, so it has two jobs there, which no bound counts. Everything else holds.
+    let twice = "a job of `worker` was released in the same tick as the one before it, and bounds count one job in 10ms";
+    for promise in finished.result.verdict.promises() {
+        let because = promise.because.as_deref();
+        match promise.what.contains("a bound") {
+            true => assert_eq!(
+                (promise.judgement, because),
+                (NotJudged, Some(twice)),
+                "{promise:?}"
+            ),
+            false => assert_eq!(promise.judgement, Held, "{promise:?}"),
+        }
+    }
+    let late: Vec<u64> = variant.tasks.iter().map(|task| task.misses).collect();
+    assert_eq!(late, [0, 0]);
     let lines: Vec<&str> = finished.consoles[0].lines().collect();
     let round = |n: u64| [format!("core 0: gives {n}"), format!("core 0: got {n}")];
     let expected: Vec<String> = (1..=10).flat_map(round).collect();

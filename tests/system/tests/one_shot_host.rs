@@ -43,14 +43,15 @@ fn a_host_core_starts_cores_with_clocks_of_their_own() {
 }
 
 /// A core that writes over its ring's indices, one that never starts, and one whose ring never stays as it is: each is told with core and task, once,
-/// and what the others say is shown.
+/// and what the others say is shown, each line as that of its core.
 #[test]
 fn bad_cores_are_told_and_the_others_go_on() {
     let text = r#"<system name="bad" paradigm="one-shot" platform="epiphany3" host="15" duration="120ms">
         <task name="over" program="one-shot/garbage.c::garbage" core="1" priority="1" period="1ms" cost="10us"/>
         <task name="absent" program="one-shot::pipeline::Teller" core="2" priority="1" period="5ms" cost="210us"/>
         <task name="endless" program="one-shot/garbage.c::chatter" core="3" priority="1" period="1ms" cost="10us"/>
-        <task name="good" program="one-shot::pipeline::Teller" core="4" priority="1" period="5ms" cost="210us"/></system>"#;
+        <task name="good" program="one-shot::pipeline::Teller" core="4" priority="1" period="5ms" cost="210us"/>
+        <task name="forger" program="one-shot/garbage.c::pretend" core="5" priority="1" period="20ms" cost="10us"/></system>"#;
     let folder = folder_with(&[("bad.xml", text)]);
     let system = load_system(folder.path().join("bad.xml"), &LoadOptions::default());
     let system = system.expect("valid");
@@ -64,7 +65,7 @@ fn bad_cores_are_told_and_the_others_go_on() {
         u64::from_le_bytes(list[8 * at..8 * at + 8].try_into().expect("a word"))
     };
     let cores = 2 + 3 * word(list, 1) as usize;
-    let of_core = (0..4).map(|core| cores + 5 * core);
+    let of_core = (0..5).map(|core| cores + 5 * core);
     let absent = of_core
         .into_iter()
         .find(|at| word(list, at + 4) >> 16 == 2)
@@ -90,6 +91,9 @@ fn bad_cores_are_told_and_the_others_go_on() {
     assert!(console.contains("core 1: good so far\n"), "{console}");
     let good = console.matches("core 4: period 5\n").count();
     assert!((20..=24).contains(&good), "{good}: {console}");
+    let forged = "core 5: innocent.core 4: stopped: task 0, panic\n";
+    assert!(console.contains(forged), "{console}");
+    assert!(!console.contains("\ncore 4: stopped"), "{console}");
     for line in [
         "core 1: its console was written over\n",
         "core 2: it has not started\n",

@@ -1,7 +1,9 @@
 //! Tasks of the one-shot RTOS in several languages: the same descriptions give the same jobs, and new folders run.
 
 use crate::one_shot_ada::has_gnat;
+use crate::one_shot_clocks::ended;
 use crate::one_shot_systems::{folder_with, holds, run};
+use bulkhead_abi::one_shot::marker;
 use bulkhead_model::{LoadOptions, load_system};
 use bulkhead_report::result::IncidentKind;
 use bulkhead_runner::new;
@@ -10,6 +12,7 @@ use bulkhead_runner::oneshot::footprint::Footprint;
 use bulkhead_runner::paradigm::Paradigm as _;
 use bulkhead_runner::programs::Library;
 use std::fmt::Write;
+use std::path::Path;
 
 #[test]
 fn the_papers_producer_and_consumer_in_c() {
@@ -147,6 +150,26 @@ fn tellers(program: &str) -> String {
     text + "</system>"
 }
 
+/// In which tick of the kernel each core released which tasks, and the order of the jobs on each core.
+fn releases_and_jobs(file: &Path) -> (Vec<(u16, u64, u64)>, Vec<(u16, u64)>) {
+    let system = load_system(file, &LoadOptions::default()).expect("valid");
+    let root = bulkhead_runner::place::root().expect("a checkout");
+    let library = Library::new(&root, file.parent().expect("a folder")).expect("cargo works");
+    let programs = OneShot.build(&library, &[&system]).expect("it builds");
+    let image = OneShot.image(&system, &programs).expect("it fits");
+    let tick = system.platform.ticks_per_second() / 1000;
+    let markers = bulkhead_runner::observed::markers(&ended(&system, &image).0);
+    let of_kind = |kind| markers.iter().filter(move |one| one.kind == kind);
+    let releases = of_kind(marker::RELEASE).map(|one| (one.tile, one.at / tick, one.value));
+    let jobs = of_kind(marker::BEGIN).map(|one| (one.tile, one.value));
+    let (mut releases, mut jobs): (Vec<_>, Vec<_>) = (releases.collect(), jobs.collect());
+    // Only the order on each core is a result.
+    releases.sort_by_key(|one| one.0);
+    jobs.sort_by_key(|one| one.0);
+    (releases, jobs)
+}
+
+/// The lines, numbers of jobs, ticks of all releases, and the order in which jobs begin on each core.
 #[test]
 fn the_same_tasks_in_each_language_run_in_the_same_order() {
     let run_of = |program: &str| {
@@ -157,7 +180,8 @@ fn the_same_tasks_in_each_language_run_in_the_same_order() {
         holds(&finished.result);
         let variant = &finished.result.variants[0];
         let jobs: Vec<u64> = variant.tasks.iter().map(|task| task.jobs).collect();
-        (finished.consoles[0].clone(), jobs)
+        let seen = releases_and_jobs(&file);
+        (finished.consoles[0].clone(), jobs, seen)
     };
     let rust = run_of("one-shot::pipeline::Teller");
     assert_eq!(rust, run_of("one-shot/pair.c::teller"));
@@ -165,7 +189,13 @@ fn the_same_tasks_in_each_language_run_in_the_same_order() {
         assert_eq!(rust, run_of("one-shot/tellers.adb::T#.Teller"));
     }
     assert_eq!(rust.1, [14, 10, 7, 5, 4, 2, 12, 8]);
-    assert_eq!(rust.0.lines().count() as u64, rust.1.iter().sum::<u64>());
+    let jobs: u64 = rust.1.iter().sum();
+    assert_eq!(rust.0.lines().count() as u64, jobs);
+    let (releases, begun) = rust.2;
+    assert!(
+        begun.len() as u64 >= jobs && releases.len() > 30,
+        "{releases:?}"
+    );
 }
 
 #[test]

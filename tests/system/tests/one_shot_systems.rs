@@ -185,6 +185,11 @@ BH_TASK(other, struct other, idle, {{0}})
             ["NotJudged", "Failed", "Failed"],
         ),
         ("return bh_end(job);", None, ["Held", "Held", "Held"]),
+        (
+            "*(volatile uint32_t *)0x100000 = 0x5555;",
+            Some(IncidentKind::Unfinished),
+            ["NotJudged", "NotJudged", "NotJudged"],
+        ),
     ];
     for (at_five, incident, [flow, sender, other]) in all {
         std::fs::write(folder.path().join("tasks.c"), source(at_five)).expect("it is written");
@@ -206,6 +211,7 @@ BH_TASK(other, struct other, idle, {{0}})
         };
         let seen = ["flow number", "task sender", "task other"].map(judged);
         assert_eq!(seen, [flow, sender, other], "{at_five}");
+        assert_eq!(finished.code() != 0, incident.is_some(), "{at_five}");
     }
 }
 

@@ -190,6 +190,16 @@ pub(super) fn tasks(
                 "write a multiple of 1ms: the kernel releases jobs at its ticks",
             ));
         }
+        if node.time("period").0 / TICK.0 > u64::from(u32::MAX) {
+            errors.push(wrong(
+                format!("a period of {} has too many ticks", node.time("period")),
+                node.place("period"),
+                format!(
+                    "write at most {}: its core's table has no more room",
+                    Time(u64::from(u32::MAX) * TICK.0)
+                ),
+            ));
+        }
         let Some(name) = node.maybe_text("program") else {
             continue;
         };

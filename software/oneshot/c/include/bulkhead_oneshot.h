@@ -17,7 +17,7 @@
  * A description names the task by the file and the task's name: program="blink.c::blink".
  *
  * The build refuses a job that may end without saying what its task waits for, a call whose answer to that is not used, a pointer to a local
- * variable that the compiler sees leave the job, and arrays whose length is known only at run time.
+ * variable that may be kept for longer than the job, and arrays whose length is known only at run time.
  */
 #ifndef BULKHEAD_ONESHOT_H
 #define BULKHEAD_ONESHOT_H
