@@ -28,7 +28,6 @@ enum Task {
     /// Run the whole test suite and say what was skipped, and why.
     Test {
         /// Run only the steps whose name contains this text.
-        #[arg(conflicts_with = "fuzz")]
         only: Option<String>,
         /// The inner loop's subset, in under five minutes: laws, unit tests with few random cases, and a build of the chip's programs.
         #[arg(long, conflicts_with_all = ["fuzz", "only"])]
@@ -60,8 +59,10 @@ fn main() -> ExitCode {
     };
     let good = match Arguments::parse().task {
         Task::Test {
-            fuzz: Some(cases), ..
-        } => steps::fuzz(&root, cases),
+            fuzz: Some(cases),
+            only,
+            ..
+        } => steps::fuzz(&root, only.as_deref(), cases),
         Task::Test { quick: true, .. } => steps::quick(&root),
         Task::Test { catalog: true, .. } => steps::catalog(&root),
         Task::Test { only, .. } => steps::test(&root, only.as_deref()),

@@ -397,13 +397,18 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
         "laws (tidy)",
         &["run", "--quiet", "-p", "xtask", "--", "tidy"],
     ));
-    if let Some(only) = only {
-        steps.retain(|step| step.name.contains(only));
-        if steps.is_empty() {
-            return Err(format!("no step has a name with \"{only}\" in it"));
-        }
-    }
+    select_steps(&mut steps, only)?;
     Ok(run_steps(root, "Test suite", steps))
+}
+
+/// Keeps the steps whose names have this text in them.
+fn select_steps(steps: &mut Vec<Step>, only: Option<&str>) -> Result<(), String> {
+    let Some(only) = only else { return Ok(()) };
+    steps.retain(|step| step.name.contains(only));
+    match steps.is_empty() {
+        true => Err(format!("no step has a name with \"{only}\" in it")),
+        false => Ok(()),
+    }
 }
 
 /// Cases of each random test in the quick run.
@@ -446,8 +451,8 @@ pub fn quick(root: &Path) -> Result<bool, String> {
 pub const FUZZ_CASES: &str = "20000";
 
 /// The long run of the tests that normally run for a few seconds: the random tests of all marked packages, optimised, with this many
-/// cases each.
-pub fn fuzz(root: &Path, cases: u32) -> Result<bool, String> {
+/// cases each; then the guided targets and the random systems. `only` selects steps as for [`test`].
+pub fn fuzz(root: &Path, only: Option<&str>, cases: u32) -> Result<bool, String> {
     let packages = tree::packages(root)?;
     let fuzzed = select(&packages, |p| p.fuzz);
     let before = ["test", "--release", "--no-fail-fast", "--lib"];
@@ -489,6 +494,7 @@ pub fn fuzz(root: &Path, cases: u32) -> Result<bool, String> {
     let mut steps = vec![long];
     steps.extend(guided_steps(root, &packages, cases));
     steps.extend([pairs, systems]);
+    select_steps(&mut steps, only)?;
     Ok(run_steps(root, "Fuzzing", steps))
 }
 
@@ -627,6 +633,16 @@ mod tests {
         let toolchain = miri_toolchain(&root).expect("there");
         let date = toolchain.strip_prefix("nightly-").expect("a nightly");
         assert_eq!(date.split('-').map(str::len).collect::<Vec<_>>(), [4, 2, 2]);
+    }
+
+    #[test]
+    fn steps_are_selected_by_a_part_of_their_names() {
+        let mut steps = vec![step("guided: files", &[]), step("fuzzing", &[])];
+        assert!(select_steps(&mut steps, Some("nothing")).is_err());
+        let mut steps = vec![step("guided: files", &[]), step("fuzzing", &[])];
+        assert_eq!(select_steps(&mut steps, None), Ok(()));
+        assert_eq!(select_steps(&mut steps, Some("guided")), Ok(()));
+        assert_eq!(steps.len(), 1);
     }
 
     #[test]
