@@ -124,6 +124,9 @@ impl World {
 
     /// The device begins an access to a word, if fewer than [`PIECES`] are under way. Its tags are no lines.
     pub(super) fn access_of_device(&mut self) {
+        if self.outside.is_none() {
+            return;
+        }
         let device = self.directories.len();
         let line = LINE * self.random.below(self.truth.len() as u64);
         let word = self.random.below(8);

@@ -270,7 +270,7 @@ fn a_disk_has_its_files_content() {
         let changes = changes.iter().filter(|_| coherent);
         let options = Options {
             system,
-            set: changes.map(|one| one.to_string()).collect(),
+            overrides: changes.map(|one| one.to_string()).collect(),
             ..Options::default()
         };
         run(&options, &Silent)
