@@ -3,6 +3,11 @@
 use bulkhead_runner::c_programs;
 use std::path::Path;
 
+/// Functions that call themselves with a place further on: one stores an address in each, the other one reads what is there.
+const SPREAD: &str = "__attribute__((noinline)) static uint64_t spread(uint64_t **at, uint64_t *what, int n) { if (!n) return 0; *at = what; \
+    uint64_t rest = spread(at + 1, what, n - 1); bh_print_number(\"\", rest); return rest + 1; }\n\
+    __attribute__((noinline)) static uint64_t gather(uint64_t **at, int n) { if (!n) return 0; uint64_t rest = gather(at + 1, n - 1); bh_print_number(\"\", rest); return rest + **at; }";
+
 /// Compiles a job. Returns the compiler's words if it refuses.
 fn compiled(before: &str, job: &str) -> Result<(), String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -166,6 +171,11 @@ fn a_job_that_keeps_the_address_of_a_local_variable_is_refused() {
             list,
             "static struct node head; struct node one = {bh_now(), 0}; self->length = total(&head); link(&head, &one);",
         ),
+        // A recursion that stores further on each time.
+        (
+            SPREAD,
+            "uint64_t local = bh_now(); self->length = spread(&self->kept, &local, 1);",
+        ),
         // The ninth argument.
         (
             "static uint64_t *kept; __attribute__((noinline)) static void nine(long a, long b, long c, long d, long e, long f, long g, long h, uint64_t *at)\n\
@@ -198,6 +208,11 @@ fn a_job_that_keeps_no_address_of_its_stack_is_built() {
         struct queue { struct node *head, *tail; };\n\
         __attribute__((noinline)) static void append(struct queue *to, struct node *one) { if (to->tail) to->tail->next = one; else to->head = one; to->tail = one; one->next = 0; }";
     let fine = [
+        // A recursion that stores further on each time.
+        (
+            SPREAD,
+            "uint64_t local = bh_now(); uint64_t *room[3]; spread(room, &local, 3); bh_print_number(\"\", gather(room, 3));",
+        ),
         // Passed, and stored in the frame.
         (
             "void fill(uint64_t *); struct node { struct node *next; uint64_t value; }; void walk(struct node *);",

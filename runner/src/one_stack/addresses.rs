@@ -150,6 +150,18 @@ const WORD: i64 = 8;
 /// A place that is not known.
 pub(super) const ANYWHERE: i64 = i64::MIN;
 
+/// So many bytes of what an argument points to are told apart; the others are any of them. Without a limit, a recursion that passes an address further on has
+/// a new place in each round.
+const TOLD_APART: i64 = 512;
+
+/// The place itself, if it is told apart.
+pub(super) fn told_apart(place: i64) -> i64 {
+    match (0..TOLD_APART).contains(&place) {
+        true => place,
+        false => ANYWHERE,
+    }
+}
+
 /// What an address is one of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Base {
@@ -304,11 +316,11 @@ impl State {
     pub(super) fn load(&self, from: &Address) -> Option<Address> {
         let loaded = |(base, place): (Base, i64)| match base {
             Base::Given(argument) | Base::Loaded(argument, _) => {
-                Some(Address::at(Base::Loaded(argument, place), 0))
+                Some(Address::at(Base::Loaded(argument, told_apart(place)), 0))
             }
             Base::Own if place >= 0 => {
                 let argument = self.behind?;
-                Some(Address::at(Base::Loaded(argument, place), 0))
+                Some(Address::at(Base::Loaded(argument, told_apart(place)), 0))
             }
             Base::Own => None,
         };

@@ -11,7 +11,9 @@
 //! What is not seen: what functions of other files do, besides those of the header that keep an argument; addresses that a function reads over two structures of
 //! different layouts; and addresses that no longer are one, as in two halves.
 
-use super::addresses::{ANYWHERE, ARGUMENTS, Address, Base, FIRST, State, Stored, either, reach};
+use super::addresses::{
+    ANYWHERE, ARGUMENTS, Address, Base, FIRST, State, Stored, either, reach, told_apart,
+};
 use super::{CHANGED, Next, Procedure, Refusal, SP, procedures, register};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -62,11 +64,16 @@ impl Summary {
         }
     }
 
-    fn store(&mut self, to: (Base, i64), what: Address) {
+    fn store(&mut self, (base, place): (Base, i64), what: Address) {
+        let to = (base, told_apart(place));
         let both = either(self.stored.remove(&to), Some(what));
         self.stored.extend(both.map(|both| (to, both)));
     }
 }
+
+/// After so many rounds over a file, a new way of an address is one too many. A round finds what one more call in a row passes on; each word of what an argument
+/// points to may need one.
+const ROUNDS: usize = 1000;
 
 /// What is known of the functions of a file.
 struct File<'a> {
@@ -95,6 +102,7 @@ pub fn kept(assembly: &str) -> Vec<Refusal> {
             .collect(),
     };
     let mut leaks: BTreeMap<&str, Vec<Leak>> = BTreeMap::new();
+    let mut rounds = 0;
     loop {
         let mut is_more = false;
         for (name, procedure) in all {
@@ -115,6 +123,17 @@ pub fn kept(assembly: &str) -> Vec<Refusal> {
         }
         if !is_more {
             break;
+        }
+        rounds += 1;
+        if rounds == ROUNDS {
+            let place = all.first().and_then(|one| one.1.instructions.first());
+            let place = place.map(|it| format!("{}:{}", it.place.0, it.place.1));
+            return vec![Refusal {
+                place: place.unwrap_or_default(),
+                what: format!(
+                    "functions of this file pass addresses to each other in more ways than {ROUNDS} rounds of the analysis find: divide the file"
+                ),
+            }];
         }
     }
     let mut refused: Vec<Refusal> = Vec::new();

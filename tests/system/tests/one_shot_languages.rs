@@ -150,8 +150,17 @@ fn tellers(program: &str) -> String {
     text + "</system>"
 }
 
+/// What the kernels of a run did, core by core.
+#[derive(Debug, PartialEq, Eq)]
+struct Order {
+    /// The core, the tick of its kernel, and the set of tasks that it released then.
+    releases: Vec<(u16, u64, u64)>,
+    /// The core, and the task whose job began.
+    begun: Vec<(u16, u64)>,
+}
+
 /// In which tick of the kernel each core released which tasks, and the order of the jobs on each core.
-fn releases_and_jobs(file: &Path) -> (Vec<(u16, u64, u64)>, Vec<(u16, u64)>) {
+fn releases_and_jobs(file: &Path) -> Order {
     let system = load_system(file, &LoadOptions::default()).expect("valid");
     let root = bulkhead_runner::place::root().expect("a checkout");
     let library = Library::new(&root, file.parent().expect("a folder")).expect("cargo works");
@@ -166,7 +175,10 @@ fn releases_and_jobs(file: &Path) -> (Vec<(u16, u64, u64)>, Vec<(u16, u64)>) {
     // Only the order on each core is a result.
     releases.sort_by_key(|one| one.0);
     jobs.sort_by_key(|one| one.0);
-    (releases, jobs)
+    Order {
+        releases,
+        begun: jobs,
+    }
 }
 
 /// The lines, numbers of jobs, ticks of all releases, and the order in which jobs begin on each core.
@@ -191,7 +203,7 @@ fn the_same_tasks_in_each_language_run_in_the_same_order() {
     assert_eq!(rust.1, [14, 10, 7, 5, 4, 2, 12, 8]);
     let jobs: u64 = rust.1.iter().sum();
     assert_eq!(rust.0.lines().count() as u64, jobs);
-    let (releases, begun) = rust.2;
+    let Order { releases, begun } = rust.2;
     assert!(
         begun.len() as u64 >= jobs && releases.len() > 30,
         "{releases:?}"
