@@ -36,9 +36,9 @@ fn a_stack_is_as_large_as_it_says() {
         report.console
     );
     assert_eq!(cause("large"), "exit 0", "{}", report.console);
-    // No memory is left for the program, which only the chip's manager can detect.
+    // No memory is left for the program: the chip's manager says so, too.
     let report = run(
-        r#"<domain name="d"><app name="full" tile="3" program="adversary/stack" stack="250KiB"/></domain>"#,
+        r#"<domain name="d"><app name="full" tile="3" program="adversary/stack" stack="240KiB"/></domain>"#,
     );
     let said = report.printed("root");
     let refused = |line: &&str| line.starts_with("`full` needs at least ");
