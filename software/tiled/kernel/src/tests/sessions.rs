@@ -399,6 +399,29 @@ fn semaphores_wake_in_order_and_go_with_all_who_wait() {
         gone += usize::from(words(&reply) == Err(SyscallError::Gone));
     }
     assert_eq!(gone, 2);
+    // Another semaphore gets the same selectors: the client has no right to it, and only the server, which has, is woken by it.
+    let again = [
+        Syscall::CreateSemaphore {
+            target: 70,
+            value: 0,
+        },
+        Syscall::Delegate {
+            activity: 200,
+            source: 70,
+            target: 70,
+        },
+    ];
+    for request in again {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    let refused = later(&mut system, &mut chip, client, down);
+    assert_eq!(refused, Err(SyscallError::NoCapability));
+    assert_eq!(later(&mut system, &mut chip, server, down), Ok(None));
+    let up = Syscall::SemaphoreUp { semaphore: 70 };
+    system.call(&mut chip, ticket(&system, 1), up).unwrap();
+    let woken = system.take_reply().map(|(ticket, _)| ticket.caller);
+    assert_eq!(woken, Some(server));
+    assert!(system.take_reply().is_none());
 }
 
 #[test]
