@@ -25,6 +25,7 @@ pub(super) struct Outside {
     down: Vec<[VecDeque<Packet>; 2]>,
     /// The packets that memory works on, with their answers.
     serving: Vec<(Box<Packet>, PacketKind)>,
+    has_device: bool,
     /// Tags of the device's accesses that are not answered, and its next one.
     pieces: Vec<u32>,
     piece: u32,
@@ -39,6 +40,7 @@ impl Outside {
             up: ways(),
             down: ways(),
             serving: Vec::new(),
+            has_device: false,
             pieces: Vec::new(),
             piece: 0,
         }
@@ -107,7 +109,8 @@ impl Outside {
 impl World {
     /// A packet arrives somewhere, or memory completes something.
     pub(super) fn serve_outside(&mut self) {
-        let requesters = self.directories.len() as u64 + 1;
+        let device = u64::from(self.outside().has_device);
+        let requesters = self.directories.len() as u64 + device;
         let (cluster, way) = (self.random.below(requesters), self.random.below(2));
         let (cluster, way) = (cluster as usize, way as usize);
         match self.random.below(3) {
@@ -122,11 +125,14 @@ impl World {
         self.outside.as_mut().expect("several clusters")
     }
 
+    /// If there is a device, it has every second of these turns.
+    pub(super) fn is_devices_turn(&mut self) -> bool {
+        let outside = self.outside.as_ref();
+        outside.is_some_and(|outside| outside.has_device) && self.random.below(2) == 0
+    }
+
     /// The device begins an access to a word, if fewer than [`PIECES`] are under way. Its tags are no lines.
     pub(super) fn access_of_device(&mut self) {
-        if self.outside.is_none() {
-            return;
-        }
         let device = self.directories.len();
         let line = LINE * self.random.below(self.truth.len() as u64);
         let word = self.random.below(8);
@@ -368,6 +374,40 @@ fn clusters_are_coherent_with_each_other() {
         missing.is_empty() && unknown.is_empty(),
         "never seen: {missing:?}; not in the table: {unknown:?}"
     );
+}
+
+/// What a coherent device reads was written last, and what it writes is read then, by every hart of every cluster.
+#[test]
+fn a_device_is_coherent_with_clusters() {
+    let table = table();
+    let (seeds, mut accesses) = (if cfg!(debug_assertions) { 24 } else { 240 }, 0);
+    for seed in 1..=seeds {
+        let clusters = 2 + (seed % 2) as u8;
+        let lines = [3, 6, 12, 24][(seed % 4) as usize];
+        let mut world = World::new(seed, (clusters, 2), lines, 2);
+        world.outside().has_device = true;
+        for step in 0..20_000 {
+            world.step(true);
+            if step % 16 == 0 {
+                world.check();
+            }
+        }
+        for round in 0.. {
+            if world.is_quiet() {
+                break;
+            }
+            assert!(round < 100_000, "seed {seed}: something waits forever");
+            world.step(false);
+        }
+        world.check();
+        accesses += world.outside().piece;
+        for directory in &world.directories {
+            for row in directory.coverage.0.keys() {
+                assert!(table.contains(row), "not in the table: {row:?}");
+            }
+        }
+    }
+    assert!(u64::from(accesses) > 20 * seeds, "{accesses}");
 }
 
 /// Everything that a cluster sends has the identifiers of the request, or of the question, that caused it. A line that is here, but

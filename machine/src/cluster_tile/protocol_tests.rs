@@ -471,7 +471,7 @@ impl World {
             2..4 => self.deliver_up(port),
             4..6 => self.deliver_down(port),
             6 => self.serve_memory(),
-            7 if begin && self.random.below(2) == 0 => self.access_of_device(),
+            7 if begin && self.is_devices_turn() => self.access_of_device(),
             _ if begin && self.foresees => self.foresee(port),
             _ if begin && self.reclaimer && !self.reclaims => self.reclaim(port),
             _ => {}
