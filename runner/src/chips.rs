@@ -220,6 +220,7 @@ impl Chips {
             rings: machine.rings(),
             digest: observed::hexadecimal(&machine.digest()),
             console: observed::console_text(console),
+            unread: None,
             trace: None,
             missing: Missing::default(),
             other: None,

@@ -102,6 +102,8 @@ pub struct Observed {
     pub digest: String,
     /// What the kernel's tile printed.
     pub console: String,
+    /// The tile of that console, and the bytes that it printed and the host did not keep, if the console says what happened on the chip.
+    pub unread: Option<(u16, u64)>,
     /// The trace, if requested.
     pub trace: Option<Vec<u8>>,
     /// What had no room in the trace.

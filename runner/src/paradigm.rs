@@ -70,6 +70,12 @@ pub trait Paradigm: Sync {
         Ok(console_text(console))
     }
 
+    /// The tile of the console, and the bytes that it printed and the host did not keep, if some; for consoles whose lines say what happened on
+    /// the chip. The other ones end with a line of the host.
+    fn unread(&self, _: &System, _: &Machine) -> Option<(u16, u64)> {
+        None
+    }
+
     /// The output of a chip, in a form for users: activities have the names of the description.
     fn described(&self, system: &System, console: &str) -> String;
 

@@ -577,6 +577,7 @@ fn read(
     incidents.extend(trapped(names, seen, seen.outcome, &end, outside.as_ref()));
     incidents.extend(unexplained(system, &end, &incidents));
     incidents.extend(unseen::incidents(names, &seen.markers, &seen.unkept));
+    incidents.extend(seen.unread.map(unseen::unread));
     let mut lives = paradigm.lives(system, seen);
     unseen::shorten(&mut lives, &incidents);
     VariantResult {

@@ -239,6 +239,7 @@ pub fn execute_beside(
     progress.stage(Stage::Done { name });
     let console = paradigm.console(system, image, &chips.first)?;
     let console = paradigm.described(system, &console);
+    let unread = paradigm.unread(system, &chips.first);
     // The digest covers only the machine, so it does not depend on whether something watched.
     let here = chips.first.take_observer();
     // With one chip there is nothing left to take.
@@ -257,6 +258,7 @@ pub fn execute_beside(
     if let (Some(other), Some(peer)) = (&mut other, &system.peer) {
         let told = &mut other.observed.console;
         *told = paradigm.described(&peer.system, told);
+        other.observed.unread = paradigm.unread(&peer.system, chips.machine(1));
     }
     let machine = &chips.first;
     Ok(Observed {
@@ -279,6 +281,7 @@ pub fn execute_beside(
         rings: machine.rings(),
         digest,
         console,
+        unread,
         trace,
         slices,
         log: rests.map(|watcher| watcher.take()),

@@ -1,7 +1,7 @@
-//! Tiles with more markers than are kept.
+//! Tiles with more markers than are kept, and consoles with more text.
 //!
 //! Why it exists: from then on nothing is known about jobs and flows there, whichever program made the markers, and nothing unseen may
-//! count as held. What it deliberately does not know: which promises are affected.
+//! count as held. The kernel's console says which programs ended, and how. What it deliberately does not know: which promises are affected.
 
 use crate::measure::{Lives, MarkerEvent};
 use crate::names::Names;
@@ -34,6 +34,20 @@ pub fn incidents(names: &Names, markers: &[MarkerEvent], unkept: &[(u16, u64)]) 
         }
     };
     unkept.iter().map(one).collect()
+}
+
+/// A console that says what happened on the chip printed more than the host keeps.
+pub fn unread((tile, lost): (u16, u64)) -> Incident {
+    Incident {
+        crash: None,
+        kind: IncidentKind::Unseen,
+        at: None,
+        tile,
+        application: "console".to_owned(),
+        what: format!(
+            "{lost} bytes were printed after the host's room for this console was full, so what the kernel and programs said in them was not read"
+        ),
+    }
 }
 
 /// What activities of these tiles ended after the last marker that was kept was not seen.
@@ -74,6 +88,10 @@ mod tests {
             .map(|one| (one.kind, one.at, one.tile, one.application.as_str()))
             .collect();
         assert_eq!(told, [(IncidentKind::Unseen, Some(30), 2, "root/flood")]);
+        let cut = unread((1, 88));
+        let told = (cut.kind, cut.at, cut.tile);
+        assert_eq!(told, (IncidentKind::Unseen, None, 1));
+        assert!(cut.what.starts_with("88 bytes"), "{}", cut.what);
         assert!(
             found[0].what.contains("made 2 of") && found[0].what.contains("77 more"),
             "{}",

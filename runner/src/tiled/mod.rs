@@ -64,6 +64,12 @@ impl Paradigm for Tiled {
         Ok(())
     }
 
+    fn unread(&self, system: &System, machine: &Machine) -> Option<(u16, u64)> {
+        let tile = self.console_tile(system);
+        let lost = machine.console_lost(tile).ok()?;
+        (lost > 0).then_some((tile, lost))
+    }
+
     fn programs<'s>(&self, system: &'s System) -> Vec<&'s str> {
         let managers = system.managers.iter();
         let managers = managers.map(|manager| manager.program.as_str());

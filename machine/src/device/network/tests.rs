@@ -458,6 +458,54 @@ fn without_a_grant_the_card_reaches_nothing() {
     assert_ne!(bench.read(STATUS) & STATUS_NEEDS_RESET, 0);
 }
 
+/// The kernel takes the card, or gives it to a neighbour, while accesses of its driver's frames are under way, after any number of steps: from
+/// then on, no byte of memory changes, and nothing reaches the new holder.
+#[test]
+fn what_is_under_way_ends_with_the_grant() {
+    let neighbour = Confinement {
+        address: BASE,
+        physical: PHYSICAL,
+        size: SIZE,
+        owner: Owner::new(1, 8),
+    };
+    let (mut cut, mut whole) = (0, false);
+    for next in [None, Some(neighbour)] {
+        for steps in 0.. {
+            let mut bench = Bench::new();
+            bench.start();
+            bench.descriptor(0, 2, (BUFFERS + 0x1000, 700), DESCRIPTOR_WRITE, 0);
+            bench.offer(0, 2);
+            bench.send(0, 600);
+            let frame = Frame::from(vec![5; 600]);
+            let arrival = CardEvent::Frame(Box::new(frame));
+            bench.world.queue.push(bench.world.now, 0, arrival);
+            for _ in 0..steps {
+                let Some((now, event)) = bench.world.queue.pop() else {
+                    whole = true;
+                    break;
+                };
+                bench.world.now = now;
+                bench.card.event(&mut bench.world, event);
+            }
+            if whole {
+                whole = false;
+                assert_eq!((bench.used(0), bench.used(1)), (1, 1));
+                break;
+            }
+            cut += 1;
+            bench.card.confine(next);
+            let (memory, sent) = (bench.world.memory.clone(), bench.world.sent.len());
+            bench.run();
+            assert!(bench.world.memory == memory, "{next:?} after {steps} steps");
+            // The link finishes a frame that it has begun, and begins no other.
+            assert!(bench.world.sent.len() <= sent + 1);
+            assert_eq!(bench.read(STATUS), 0, "after {steps} steps");
+            assert_eq!(bench.read(INTERRUPT_STATUS), 0);
+        }
+    }
+    assert!(cut > 40, "{cut}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
