@@ -36,7 +36,7 @@ pub fn incidents(names: &Names, markers: &[MarkerEvent], unkept: &[(u16, u64)]) 
     unkept.iter().map(one).collect()
 }
 
-/// What activities of these tiles ended after the last marker that was kept was not seen.
+/// Treats whatever activities of these tiles ended after the last kept marker as not seen.
 pub fn shorten(lives: &mut Lives, incidents: &[Incident]) {
     for incident in incidents {
         let unseen = incident.kind == IncidentKind::Unseen;
