@@ -109,7 +109,7 @@ struct Instruction {
     writes_frame: Bytes,
     /// By how much the stack pointer moves.
     moves: i64,
-    /// The register whose number it adds to the move.
+    /// The register whose value is added to this move.
     addend: Option<Registers>,
     next: Next,
     /// Calls something that ends the job.
