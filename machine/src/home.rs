@@ -175,7 +175,7 @@ impl Home {
         self.serve(at);
     }
 
-    /// The answer to this request leaves: anything sent to its cluster from now on arrives after it.
+    /// The answer to this request leaves: anything that is sent to its cluster from now on arrives after the answer.
     pub fn left(&mut self, now: Tick, requester: (TileId, u32), ledger: &mut Ledger) {
         let mut all = self.transactions.iter();
         let at = all.position(|t| t.requester == requester && t.request.is_none());

@@ -187,7 +187,7 @@ mod tests {
         );
     }
 
-    /// 192 bytes for calls, 8 slots of 2 KiB, and 8 and one slots for replies of the gate's size: nine pages.
+    /// 192 bytes for calls, 8 slots of 2 KiB, and 8 plus one slots for replies, of the gate's size: nine pages.
     #[test]
     fn every_slot_needs_room() {
         let gates = "<rgate name='g' slots='8' slot-size='2KiB'/><sgate name='s' to='a' gate='g' credits='8'/>";

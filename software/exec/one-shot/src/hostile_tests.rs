@@ -93,7 +93,7 @@ impl Memory for Windows {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Another core stores so many bytes of a word at a place behind the record.
+    /// Another core stores this many bytes of a word at an offset from the record.
     Overwrites(u64, usize, u64),
     Write(usize),
     Read(usize),
