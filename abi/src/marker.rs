@@ -21,7 +21,7 @@ codes! {
         SpanBegin = 3,
         /// The span ends on this tile.
         SpanEnd = 4,
-        /// A job of a periodic task begins (value: job number). It is released then, unless [`Self::JobDue`] has said an earlier moment.
+        /// A job of a periodic task begins (value: job number). It is released then, unless [`Self::JobDue`] has stated an earlier moment.
         JobRelease = 5,
         /// The job is complete.
         JobComplete = 6,
@@ -63,8 +63,8 @@ codes! {
         KernelAsks = 22,
         /// The heap of the activity has no block of a size (value: bytes), and the program was told.
         HeapRefused = 23,
-        /// The next job of the activity's periodic task is released at this moment, or was (value: nanoseconds since reset). The program says it before
-        /// it waits for that moment; its next [`Self::JobRelease`] says when it had the hart again.
+        /// The next job of the activity's periodic task is released at this moment, or was (value: nanoseconds since reset). The program sends
+        /// this marker before it waits for that moment; its next [`Self::JobRelease`] says when it got the hart again.
         JobDue = 24,
     }
 }

@@ -23,13 +23,13 @@
 //!    that it gives to equals. Being displaced costs it nothing, because the other application pays for both ways;
 //! 3. an interrupt by the message that *a* itself waits for: on its own account, *m* each time that it begins;
 //! 4. a request of the kernel, on nobody's account (below);
-//! 5. what began before: one call of a less urgent application to TileMux and the switch after it, which cannot be interrupted: *k* and *S*;
+//! 5. what began before: one call of a less urgent application to TileMux and the switch after it, which nothing can interrupt (*k* and *S*);
 //!    and accesses of a less urgent application (below).
 //!
 //! The longest call *k* is a text of [`PRINT_TEXT`] bytes: TileMux translates the address of each byte and sends the text to the kernel. Its
 //! message is assumed to wait for no other traffic, like the lines of a switch. A call that makes a page table touches more lines and takes
 //! fewer cycles; the bound has the cycles of the one and the lines of the other. What TileMux does for answers of pagers that it finds on the
-//! way belongs to the faults that they answer.
+//! way counts as part of the faults that they answer.
 //!
 //! So a job of cost *c* needs *c* of its quota, two switches each time that it begins, one for each turn, and these interrupts; if that
 //! exceeds its budget, it waits for the next one. A job that waits for others in its middle begins again, which is not counted. In an
@@ -103,11 +103,11 @@ pub const REQUEST_CYCLES: u64 = 6000;
 /// Maximum cache lines that it touches: 64 for a page table that is cleared or a page that leaves, the entries of the pages, and TileMux's
 /// own lines. A request that needs more page tables is carried out in pieces, each of which counts as a request.
 pub const REQUEST_LINES: u64 = 128;
-/// Maximum cycles of a call to TileMux that finds everything in the caches, besides the switch after it and the way of its message: for each
-/// byte of a text, TileMux looks for the activity in 16 places and reads a page table of three levels, at most 100 cycles; and 2000 to enter, to
-/// give the unit a command and to wait until it has ended.
+/// Maximum cycles of a call to TileMux that finds everything in the caches, without the switch after it and the path of its message. For each
+/// byte of a text, TileMux looks for the activity in 16 places and reads a page table of three levels: at most 100 cycles. It needs 2000 more to
+/// enter, to give the unit a command and to wait until the command has ended.
 pub const CALL_CYCLES: u64 = 100 * PRINT_TEXT as u64 + 2000;
-/// The most cache lines that a call touches: a page table of 64 that is cleared, a text and its page tables, and TileMux's own.
+/// The most cache lines that a call touches: 64 of a page table that it clears, those of a text and its page tables, and TileMux's own.
 pub const CALL_LINES: u64 = 128;
 /// Maximum pieces of a budget (`exec::account`).
 pub const REFILLS: u64 = 8;
@@ -191,11 +191,11 @@ pub fn switch(system: &System, chip: &Chip, tile: u16) -> Result<u64, AdmissionE
 /// Maximum duration of an application's call to TileMux on a tile, without the switch after it, in nanoseconds.
 ///
 /// # Errors
-/// [`AdmissionError::Chip`] if the tile or the kernel's does not exist.
+/// [`AdmissionError::Chip`] if the tile or the kernel's tile does not exist.
 pub fn call(system: &System, chip: &Chip, tile: u16) -> Result<u64, AdmissionError> {
     let work = work(system, chip, tile, (CALL_CYCLES, CALL_LINES))?;
     let payload = (PRINT_HEAD + PRINT_TEXT) as u64;
-    // Each line of the message, and of its header, may be missing where the kernel's unit stores it.
+    // Each line of the message and of its header may miss when the kernel's unit stores it.
     let memory = system.platform.memories.first().map_or(0, |m| m.id);
     let line = chip.line_read(system.kernel_tile, memory)?.uncontended();
     let block = u64::from(chip.dtu(system.kernel_tile)?.block).max(1);
@@ -698,8 +698,8 @@ mod tests {
         assert!((2_000..10_000).contains(&leave), "{leave}");
     }
 
-    /// Once a call of a less urgent application that began before, and one with the last of each budget above; by hand for `tiled-gem5`: 2 GHz,
-    /// and 103.25 ns for each line of TileMux that is missing.
+    /// A call of a less urgent application that began before counts once, and so does a call with the last of each budget above. By hand for
+    /// `tiled-gem5`: 2 GHz, and 103.25 ns for each missing line of TileMux.
     #[test]
     fn calls_count_once_before_a_job_and_once_for_each_budget() {
         const MS: u64 = 1_000_000;
@@ -715,7 +715,7 @@ mod tests {
         };
         let (alone, switch, call) = found("");
         assert_eq!(alone, MS + switch + call);
-        // 14 800 cycles and 128 lines; the message takes less than the ten lines and 300 ns that it has at most.
+        // 14 800 cycles and 128 lines; the message takes less than its limit of ten lines and 300 ns.
         let here = 7400 + 13_216;
         assert!((here + 100..here + 1400).contains(&call), "{call}");
         let urgent = |name: &str, priority: u8| {

@@ -1,18 +1,18 @@
-//! Stories of hostile operations, drawn from bytes: a tool that watches which code a story reaches changes the bytes and keeps those that
+//! Stories of hostile operations, drawn from bytes. A tool observes which code a story reaches, changes the bytes, and keeps the stories that
 //! reach more.
 //!
-//! Why it exists: a random test draws each story anew and forgets it, so it seldom comes to what lies behind several rare steps. Here
-//! the same strategies and the same checks serve a tool that builds on what it has reached: libFuzzer. What it deliberately does not
-//! know: the operations, and what must hold after them; both are the random tests' own.
+//! Why it exists: a random test draws each story anew and forgets it, so it seldom gets past several rare steps. Here
+//! the same strategies and checks serve libFuzzer, a tool that builds on what it has reached. What it deliberately does not
+//! know: the operations, and what must hold after them; both belong to the random tests.
 //!
 //! A *target* is a test that calls [`target`] or [`text`]. Normally it replays the kept stories of its folder in `fuzz/corpus`, in the order
 //! of their names. `./bulkhead test --fuzz` builds the test with counters in its code and lets the tool run it.
 //!
 //! # The form of a story
-//! Records of any length. A byte below [`END`] ends its record. Each record is the seed of one draw, so a byte that is changed, removed or
-//! put in changes one step and leaves all the others; the tool moves, doubles and crosses whole steps. A record that ends with [`MANY`] or more
-//! is a run of steps: the tool prefers short stories, and without runs they would be short in steps, too. Strategies cannot draw from
-//! the bytes themselves: `proptest` gives each alternative of a choice that it does not take half of the bytes that are left.
+//! A story is a sequence of records of any length. A byte below [`END`] ends its record. Each record is the seed of one draw, so a byte that is
+//! changed, removed or inserted changes one step and no other; the tool moves, doubles and exchanges whole steps. A record that ends with
+//! [`MANY`] or more is a run of steps: the tool prefers short stories, and without runs they would have few steps, too. Strategies cannot draw
+//! from the bytes themselves: `proptest` gives half of the remaining bytes to each alternative of a choice that it does not take.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -23,9 +23,9 @@ use proptest::test_runner::{
 };
 use std::path::PathBuf;
 
-/// A byte below this ends a record: one of four, so that records of random bytes have four bytes on average.
+/// A byte below this ends a record. One byte in four does, so records of random bytes have four bytes on average.
 pub const END: u8 = 64;
-/// A record that ends with this or more is a run of [`RUN`] steps instead of one: one of four ends.
+/// A record that ends with this byte or a greater one is a run of [`RUN`] steps instead of one step. One end in four is.
 pub const MANY: u8 = 48;
 /// Steps of a run.
 pub const RUN: usize = 16;
@@ -42,7 +42,7 @@ impl<'a> Bytes<'a> {
         Self { rest: bytes }
     }
 
-    /// The next record, without the byte that ends it, and its steps; nothing if no byte is left.
+    /// The next record, without the byte that ends it, and its number of steps; `None` if no byte is left.
     fn record(&mut self) -> Option<(&'a [u8], usize)> {
         if self.rest.is_empty() {
             return None;
@@ -86,7 +86,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// FNV-1a (Fowler, Noll, Vo; RFC 9923, 64 bits): records that differ in one bit have seeds that differ.
+/// FNV-1a (Fowler, Noll, Vo; RFC 9923, 64 bits): records that differ in one bit have different seeds.
 fn seed(record: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     record.iter().fold(0xcbf2_9ce4_8422_2325, mix)
@@ -124,7 +124,7 @@ fn corpus(name: &str) -> PathBuf {
 /// A target whose input is a story of operations.
 ///
 /// # Panics
-/// If the property does not hold for a story, with the story's file; if the target has no stories.
+/// If the property does not hold for a story (names the story's file), or if the target has no stories.
 pub fn target(name: &str, property: impl Fn(&mut Bytes) -> TestCaseResult) {
     text(name, |bytes| property(&mut Bytes::new(bytes)));
 }
@@ -135,7 +135,7 @@ pub fn target(name: &str, property: impl Fn(&mut Bytes) -> TestCaseResult) {
 /// As [`target`].
 pub fn text(name: &str, property: impl Fn(&[u8]) -> TestCaseResult) {
     let holds = |bytes: &[u8]| match property(bytes) {
-        // Values that the test does not want are nobody's fault.
+        // A value that the test rejects is no failure.
         Ok(()) | Err(TestCaseError::Reject(_)) => None,
         Err(TestCaseError::Fail(reason)) => Some(reason),
     };
@@ -177,17 +177,17 @@ mod guided {
     use bulkhead_random::Random;
     use std::panic::AssertUnwindSafe;
 
-    /// The target that is to be explored, from `./bulkhead test --fuzz`.
+    /// The target to explore, from `./bulkhead test --fuzz`.
     const WANTED: &str = "BULKHEAD_FUZZ_TARGET";
     /// A file that says that the target was found.
     const BEGUN: &str = "BULKHEAD_FUZZ_BEGUN";
-    /// A folder that the tool begins with, in addition to the kept stories: random ones are put there.
+    /// A folder of random stories with which the tool begins, in addition to the kept stories.
     const FIRST: &str = "BULKHEAD_FUZZ_FIRST";
-    /// If set, nothing steers: each run has a new random story, whatever the tool wants. For comparisons.
+    /// If set, the tool does not steer: each run has a new random story. For comparisons.
     const BLIND: &str = "BULKHEAD_FUZZ_BLIND";
-    /// The tool begins with so many random stories: it lengthens stories slowly, and most of what a long one does is in any long one.
+    /// Random stories with which the tool begins. It lengthens stories slowly, and any long story does most of what other long ones do.
     const STORIES: usize = 64;
-    /// The most bytes of a random story: about 250 steps.
+    /// Maximum bytes of a random story: about 250 steps.
     const LENGTH: u64 = 1024;
 
     pub fn is_wanted(name: &str) -> bool {
@@ -243,7 +243,7 @@ mod tests {
             assert_eq!((after[0], after[2]), (before[0], before[2]));
             assert_ne!(after[1], before[1]);
         }
-        // A record that is doubled is the same value twice.
+        // A doubled record gives the same value twice.
         let twice = all(b"aaa\0aaa\0");
         assert_eq!(twice, [before[0]; 2]);
     }
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(bytes.story(&any::<u8>(), 2).len(), 2);
         assert_eq!(bytes.story(&any::<u8>(), 2).len(), 1);
         assert_eq!(bytes.draw(&any::<u8>()), Bytes::new(b"").draw(&any::<u8>()));
-        // Each byte below the limit ends a record, an empty one, too.
+        // Each byte below the limit ends a record, even an empty one.
         assert_eq!(
             Bytes::new(&[0, 1, MANY - 1, END])
                 .story(&any::<u8>(), 9)

@@ -3,7 +3,7 @@
 //! Why it exists: on a chip whose harts have caches, an engine is a device of the whole chip. Harts of all tiles read and write its
 //! registers over the network, and its accesses travel as packets to the memories, including those of tiles. It does not see caches:
 //! software flushes lines that it has stored, and lines that an engine has written. The home agents of the memories ask the coherent
-//! clusters for what a coherent peripheral accesses. A channel that begins to request an interrupt sends a message to the tile that the
+//! clusters for the lines that a coherent peripheral accesses. A channel that begins to request an interrupt sends a message to the tile that the
 //! platform names. What it deliberately does not know: which program uses it, and other parts.
 
 use crate::config::{MemoryMap, PlatformConfig};
@@ -235,7 +235,7 @@ pub struct BesidePart {
     back: Tick,
     /// The tile that it interrupts, and the source of its first channel there.
     interrupts: Option<(TileId, u32)>,
-    /// Its accesses to memory ask the coherent clusters, whose lines have so many bytes.
+    /// Bytes of a line of the coherent clusters, if its accesses to memory ask these.
     coherent: Option<u32>,
 }
 
@@ -441,7 +441,7 @@ impl BesidePart {
                 None => Transaction::DmaRead,
                 Some(_) => Transaction::DmaWrite,
             };
-            // Caches have lines of memories, and not of tightly coupled ones.
+            // Caches hold lines of memories, but not of tightly coupled ones.
             let line = self
                 .coherent
                 .filter(|_| self.map.has(physical, bytes.into()));

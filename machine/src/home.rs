@@ -6,10 +6,10 @@
 //! interconnect without a snoop filter (Arm CoreLink CCI-400). What it deliberately does not know: times, bytes, and what clusters do
 //! inside.
 //!
-//! A coherent device asks as a cluster does, but keeps no copy: clusters share a line that it reads, and give up one that it writes.
+//! A coherent device asks as a cluster does, but keeps no copy: clusters share a line that it reads, and give up a line that it writes.
 //!
 //! Who can fill it: a cluster has as many requests here as its second level has transactions, a device as many as it may have under way.
-//! Each of them waits for one turn of each other request for the same line.
+//! Each request waits for one turn of each other request for the same line.
 
 use crate::hart::QosIds;
 use crate::ledger::{Ledger, Resource, Transaction as Kind};
@@ -73,7 +73,7 @@ pub struct Home {
 }
 
 impl Home {
-    /// The home of a memory tile's lines of so many bytes, for these coherent clusters. It asks them in this order.
+    /// The home of a memory tile, for these coherent clusters and the size of their lines. It asks the clusters in this order.
     pub fn new(memory: TileId, clusters: &[TileId], line: u32) -> Self {
         Self {
             memory,
@@ -99,7 +99,7 @@ impl Home {
         self.transactions.iter().position(|t| t.tag == tag)
     }
 
-    /// The line that a request is about, and what it wants of it.
+    /// The line that a request names, and what it wants to do with the line.
     fn wanted(request: &Packet) -> (u32, Want) {
         match request.kind {
             PacketKind::Coherent { line, want, .. } => (line, want),
@@ -175,7 +175,7 @@ impl Home {
         self.serve(at);
     }
 
-    /// The answer to this request leaves: anything sent to its cluster from now on arrives after it.
+    /// The answer to this request leaves: anything that is sent to its cluster from now on arrives after the answer.
     pub fn left(&mut self, now: Tick, requester: (TileId, u32), ledger: &mut Ledger) {
         let mut all = self.transactions.iter();
         let at = all.position(|t| t.requester == requester && t.request.is_none());

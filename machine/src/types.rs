@@ -52,7 +52,7 @@ pub const LINE_MAX: usize = 128;
 /// A cache line outside a cache: in a packet or a buffer. Shorter lines use the first bytes.
 pub type Line = [u8; LINE_MAX];
 
-/// At most [`LINE_MAX`] bytes as messages and packets carry them; zeros follow.
+/// At most [`LINE_MAX`] bytes, in the form that messages and packets carry; zeros follow.
 pub fn inline(bytes: &[u8]) -> Line {
     let mut line = [0; LINE_MAX];
     line[..bytes.len()].copy_from_slice(bytes);

@@ -534,8 +534,8 @@ fn marked(machine: &Machine, kind: u32) -> Vec<u64> {
     own.map(|m| m.value).collect()
 }
 
-/// Without a flush, the device gets what harts have stored and harts see what it has written, if it is coherent; and only then. What it does
-/// not write of a line stays as a hart of another cluster has left it.
+/// Without a flush, a device gets what harts have stored, and harts see what it has written, only if it is coherent. Bytes of a line that it
+/// does not write stay as a hart of another cluster has left them.
 #[test]
 fn a_coherent_device_needs_no_flushes() {
     for harts in [&[1u16][..], &[2, 1], &[1, 0, 1]] {
@@ -580,7 +580,7 @@ fn a_coherent_device_needs_no_flushes() {
     }
 }
 
-/// Words next to those that a device writes are counted by harts of all clusters: no count and no byte is lost.
+/// Harts of all clusters count in the words next to those that a device writes: no count and no byte is lost.
 #[test]
 fn a_device_and_harts_write_the_same_lines() {
     for harts in [&[2u16, 2][..], &[1, 1, 1], &[3]] {
@@ -650,7 +650,7 @@ fn a_device_and_harts_write_the_same_lines() {
     }
 }
 
-/// Windows of any length and other numbers change nothing, and all waits are booked.
+/// Windows of any length change nothing, with several numbers of harts, and all waits are booked.
 #[test]
 fn coherent_devices_depend_on_no_window() {
     for harts in [&[3u16][..], &[2, 1], &[1, 1, 2]] {
@@ -673,8 +673,8 @@ fn coherent_devices_depend_on_no_window() {
     }
 }
 
-/// An access of a coherent device to a line that nobody has takes the way to each cluster and back, and the look-up there, more. The
-/// slowest question counts.
+/// If no cache has the line, an access of a coherent device takes longer by the path to each cluster and back, and the look-up there. The
+/// slowest cluster counts.
 #[test]
 fn an_access_of_a_coherent_device_asks_the_clusters_first() {
     let took = |config: &PlatformConfig, transaction| {

@@ -98,7 +98,7 @@ fn independent_misses_overlap_as_far_as_there_are_registers() {
     }
 }
 
-/// A marker has the value that its register gets, also if a load that misses still brings it.
+/// A marker records the value that its register gets, also if a load that misses has not brought it yet.
 #[test]
 fn a_marker_has_the_value_that_a_load_brings() {
     let single = |interval| chip(interval, 4);

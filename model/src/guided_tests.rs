@@ -1,6 +1,6 @@
-//! Any text as a description: it is refused with places, or what it says can be written down and read again.
+//! Any text as a description: it is refused, with the places of its errors, or its contents can be written down and read again.
 //!
-//! Why it exists: texts come from anybody, and what is accepted is written anew for the chip. What it deliberately does not know: which
+//! Why it exists: texts come from anybody, and an accepted text is written again for the chip. What it deliberately does not know: which
 //! texts are right.
 
 use crate::{LoadOptions, canonical, load_platform_text, load_system_text, load_tasks_text};

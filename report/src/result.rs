@@ -324,8 +324,8 @@ pub struct TaskResult {
     pub missing: u64,
     /// Longest time from a release to its completion in ticks; `None` if no job was completed.
     pub worst: Option<u64>,
-    /// Longest time from a release to the begin of its job in ticks: until the program had the hart, or until the end of the run if it never got
-    /// it. `None` if the program said no releases but only when its jobs began, and for one-shot systems, where this is not measured.
+    /// Longest time in ticks from a release to the start of its job: until the program had the hart, or until the end of the run if it never
+    /// got the hart. `None` if the program marked no releases but only the starts of its jobs, and for one-shot systems (not measured there).
     #[serde(default)]
     pub begin: Option<u64>,
 }

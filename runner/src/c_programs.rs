@@ -100,7 +100,7 @@ const ONE_STACK: &[&str] = &[
 /// of an image may be the same.
 ///
 /// # Errors
-/// If there is no compiler, it refuses, or a task keeps such an address.
+/// If there is no compiler, if the compiler refuses the source, or if a task keeps such an address.
 pub fn object(
     root: &Path,
     source: &Path,
@@ -132,7 +132,7 @@ pub fn object(
     Ok(bytes)
 }
 
-/// Makes an object of what the compiler has made of a source, if no job keeps an address of its stack.
+/// Makes an object file from the compiler's assembly of a source, if no job keeps an address of its stack.
 fn assemble(root: &Path, source: &Path, assembly: &Path, target: &Path) -> Result<(), Error> {
     let text = crate::place::read(assembly)?;
     let refused = one_stack::kept(&String::from_utf8_lossy(&text));
@@ -145,7 +145,7 @@ fn assemble(root: &Path, source: &Path, assembly: &Path, target: &Path) -> Resul
         });
     }
     let mut command = command(root, source)?;
-    // Debug information is in the text already.
+    // The assembly already contains the debug information.
     command.args(["-c", "-g0"]);
     command.arg(assembly).arg("-o").arg(target);
     finish(command, source).map(drop)

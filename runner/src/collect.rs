@@ -529,7 +529,7 @@ mod tests {
         );
     }
 
-    /// A job that waited for the hart responds from its release on, and one that never got the hart is late all the same.
+    /// The response of a job that waited for the hart begins at its release, and a job that never got the hart is late, too.
     #[test]
     fn a_wait_for_the_hart_is_a_part_of_the_response() {
         let system = system();

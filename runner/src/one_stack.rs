@@ -109,14 +109,14 @@ struct Instruction {
     writes_frame: Bytes,
     /// By how much the stack pointer moves.
     moves: i64,
-    /// The register by whose number it moves, too.
+    /// The register whose value is added to this move.
     addend: Option<Registers>,
     next: Next,
     /// Calls something that ends the job.
     ends: bool,
-    /// What it calls by name, if it is a call; empty if by address.
+    /// The name of the function that it calls, if it is a call; empty for a call by address.
     calls: Option<String>,
-    /// The register that has the place to which it jumps.
+    /// The register with the address to which it jumps.
     jumps_to: Option<Registers>,
     /// The number or name that it puts into a register.
     loaded: Option<String>,
@@ -129,7 +129,7 @@ struct Instruction {
 }
 
 impl Instruction {
-    /// Whether it jumps to where a register says, other than back to its caller.
+    /// Whether it jumps to the address in a register, but not back to its caller.
     fn jumps_by_register(&self) -> bool {
         self.jumps_to.is_some_and(|to| to != RA)
     }
@@ -282,7 +282,7 @@ fn instruction(line: &str, place: (String, u32)) -> Instruction {
 struct Procedure {
     instructions: Vec<Instruction>,
     labels: BTreeMap<String, usize>,
-    /// Instructions that are not only reached from the one before them. Most labels are only for debuggers.
+    /// Instructions that others than the one before them also reach. Most labels are only for debuggers.
     joins: BTreeSet<usize>,
     /// It is the body of a single task.
     is_body: bool,
@@ -317,12 +317,12 @@ impl Procedure {
         self.depths_with(&[])
     }
 
-    /// The same, where jumps by a register may go to these instructions.
+    /// The same, if jumps by a register may go to these instructions.
     fn depths_with(&self, targets: &[usize]) -> Result<Vec<i64>, usize> {
         let mut depths: Vec<Option<i64>> = vec![None; self.instructions.len()];
         let mut open = VecDeque::from([(0, 0)]);
         while let Some((at, depth)) = open.pop_front() {
-            // A procedure may be empty, and a label may be behind its last instruction, where the compiler knows that nothing comes.
+            // A procedure may be empty, and a label may follow its last instruction if the compiler knows that control never gets there.
             let (Some(known), Some(it)) = (depths.get_mut(at), self.instructions.get(at)) else {
                 continue;
             };
@@ -341,7 +341,7 @@ impl Procedure {
         Ok(depths.into_iter().map(|depth| depth.unwrap_or(0)).collect())
     }
 
-    /// What a register has before an instruction, if one before it, behind the last label and jump, loads a number or a name.
+    /// The number or name in a register before an instruction, if an instruction since the last label and jump has loaded it.
     fn loaded(&self, at: usize, register: Registers) -> Option<&str> {
         for before in (0..at).rev() {
             let it = self.instructions.get(before)?;
@@ -522,23 +522,23 @@ pub fn refusals(assembly: &str) -> Vec<Refusal> {
     all
 }
 
-/// What a file of assembly has.
+/// The contents of a file of assembly.
 struct Found {
-    /// By their names.
+    /// Procedures and their names.
     procedures: Vec<(String, Procedure)>,
-    /// What is refused outside of them.
+    /// Refusals outside of procedures.
     refused: Vec<Refusal>,
     /// Names and labels whose addresses are in registers, or in data that is no table of the kernel.
     named: BTreeSet<String>,
 }
 
-/// How names of constants begin from which the kernel takes functions to call, and nothing else does.
+/// How names of constants begin from which the kernel, and nothing else, takes functions to call.
 const TABLES: [&str; 2] = ["bh_task_", "bh_entries_"];
 
 /// Sections that no code reads.
 const DEBUG: &str = ".debug";
 
-/// Data that may have an address.
+/// Directives for data that may contain an address.
 const DATA: [&str; 9] = [
     ".word", ".dword", ".quad", ".long", ".half", ".short", ".2byte", ".4byte", ".8byte",
 ];

@@ -26,10 +26,10 @@ pub trait Paradigm: Sync {
     /// Which promise the system cannot keep.
     fn admit(&self, name: &str, system: &System) -> Result<(), Error>;
 
-    /// Refuses a system whose applications have too little memory, as far as their programs need not be built for that. With a peer, both.
+    /// Refuses a system whose applications have too little memory, as far as this shows without building their programs. Checks a peer, too.
     ///
     /// # Errors
-    /// Which application, and how much it needs.
+    /// Names the application, and how much it needs.
     fn fits(&self, _: &System, _: &Library) -> Result<(), Error> {
         Ok(())
     }

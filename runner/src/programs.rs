@@ -150,10 +150,10 @@ impl Library {
         }
     }
 
-    /// Those of the named programs that are finished files and need not be built.
+    /// The named programs that are finished files and need no build.
     ///
     /// # Errors
-    /// If one cannot be read.
+    /// If a file cannot be read.
     pub fn finished(&self, names: &[String]) -> Result<Vec<Program>, Error> {
         let own = names.iter().filter(|name| !self.known.contains_key(*name));
         let files = own.filter_map(|name| match self.own(name) {

@@ -50,7 +50,7 @@ pub fn unread((tile, lost): (u16, u64)) -> Incident {
     }
 }
 
-/// What activities of these tiles ended after the last marker that was kept was not seen.
+/// Treats whatever activities of these tiles ended after the last kept marker as not seen.
 pub fn shorten(lives: &mut Lives, incidents: &[Incident]) {
     for incident in incidents {
         let unseen = incident.kind == IncidentKind::Unseen;

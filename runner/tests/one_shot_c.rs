@@ -3,7 +3,7 @@
 use bulkhead_runner::c_programs;
 use std::path::Path;
 
-/// Functions that call themselves with a place further on: one stores an address in each, the other one reads what is there.
+/// Functions that call themselves with a later place: one stores an address in each place, the other reads the place.
 const SPREAD: &str = "__attribute__((noinline)) static uint64_t spread(uint64_t **at, uint64_t *what, int n) { if (!n) return 0; *at = what; \
     uint64_t rest = spread(at + 1, what, n - 1); bh_print_number(\"\", rest); return rest + 1; }\n\
     __attribute__((noinline)) static uint64_t gather(uint64_t **at, int n) { if (!n) return 0; uint64_t rest = gather(at + 1, n - 1); bh_print_number(\"\", rest); return rest + **at; }";
@@ -105,7 +105,7 @@ fn a_job_that_keeps_the_address_of_a_local_variable_is_refused() {
             "void fill(uint64_t *);",
             "uint64_t room[900]; fill(room); self->kept = room + room[0] % 9; bh_print(\"\");",
         ),
-        // By a function, and by one that it calls.
+        // A function stores it, or a function that it calls.
         (keep, "uint64_t local = bh_now(); keep(self, &local);"),
         (&pass, "uint64_t local = bh_now(); pass(&local, self);"),
         // In a case of a table of jumps.
@@ -121,7 +121,7 @@ fn a_job_that_keeps_the_address_of_a_local_variable_is_refused() {
             "static const void *const all[] = {&&a, &&b, &&c}; uint64_t local = bh_now(); goto *all[self->length % 3]; a: self->kept = &local; b: \
              self->length += 1; c: bh_print(\"\");",
         ),
-        // What the task waits for must be there when it is told, also by a function that several tasks call.
+        // The object for which a task waits must exist until then, also if a function that several tasks call returns it.
         (
             "",
             "bh_suspension object = {{0}}; if (bh_now() > 5) return bh_wait(&object, job);",
@@ -153,7 +153,7 @@ fn a_job_that_keeps_the_address_of_a_local_variable_is_refused() {
             ),
             "uint64_t local = bh_now(); all[self->length & 1](self, &local);",
         ),
-        // It is what a function returns, or reads from a structure, or it is copied as bytes.
+        // A function returns it, reads it from a structure, or copies it as bytes.
         (
             "__attribute__((noinline)) static uint64_t *choose(uint64_t *a, uint64_t *b) { return *b > 3 ? a : b; }",
             "uint64_t one = bh_now(), other = bh_period(); self->kept = choose(&one, &other);",
@@ -193,7 +193,7 @@ fn a_job_that_keeps_the_address_of_a_local_variable_is_refused() {
     }
 }
 
-/// What jobs may do with addresses, and what only looks like one.
+/// What jobs may do with addresses, and with values that only look like addresses.
 #[test]
 fn a_job_that_keeps_no_address_of_its_stack_is_built() {
     if c_programs::compiler().is_none() {
@@ -309,7 +309,7 @@ fn a_job_that_keeps_no_address_of_its_stack_is_built() {
             "uint64_t local = bh_now(); use(&local); __atomic_fetch_add(&local, 3, __ATOMIC_SEQ_CST); self->length = local; \
              switch (self->length & 3) { case 0: bh_print(\"\"); break; case 1: break; case 2: self->length++; break; case 3: break; default: __builtin_unreachable(); }",
         ),
-        // A function with arguments as a list.
+        // A function with a variable list of arguments.
         (
             "#include <stdarg.h>\n__attribute__((noinline)) static uint64_t sum(int count, ...) { va_list all; va_start(all, count); uint64_t sum = 0; while (count--) sum += va_arg(all, uint64_t); va_end(all); return sum; }",
             "self->length = sum(3, bh_now(), bh_cycles(), bh_period());",

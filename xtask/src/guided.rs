@@ -1,15 +1,15 @@
-//! Fuzzing that is steered by the code that it reaches: how its targets are found, built and run.
+//! Guided fuzzing, which is steered by the code that it reaches: finds, builds and runs the targets.
 //!
-//! Why it exists: counters must be built into the code, and the tool behind them is told everything by variables; nobody should have to
-//! remember that. What it deliberately does not know: the targets' operations; they are tests of the packages that name them
+//! Why it exists: the build must put counters into the code, and environment variables must tell the tool everything; nobody should have to
+//! remember that. What it deliberately does not know: the targets' operations. Targets are tests of the packages that name them
 //! (`package.metadata.bulkhead.guided`; see the crate in `fuzz`).
 
 use crate::tree::Package;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What puts counters and the tables of their places into the code, and tells the tool what is compared: what `cargo fuzz` passes for a
-/// build without a sanitizer. All of it works with the pinned toolchain.
+/// Flags that put counters and the tables of their places into the code, and report comparisons to the tool. `cargo fuzz` passes the same ones
+/// for a build without a sanitizer. All of them work with the pinned toolchain.
 const FLAGS: &[&str] = &[
     "--cfg=fuzzing_libfuzzer",
     "-Cpasses=sancov-module",
@@ -20,7 +20,7 @@ const FLAGS: &[&str] = &[
     "-Ccodegen-units=1",
 ];
 
-/// The longest story or text in bytes: more steps than any target takes, and most systems of the catalog.
+/// The longest story or text in bytes: more steps than any target takes, and longer than most systems of the catalog.
 const LONGEST: usize = 4096;
 
 /// A target and its run.
@@ -29,13 +29,13 @@ pub struct Guided {
     pub arguments: Vec<String>,
     /// The variables that the build and the test read.
     pub variables: Vec<(&'static str, String)>,
-    /// The test writes this file when it begins: a run of no test at all must not pass.
+    /// The test writes this file when it begins, because a run without any test must not pass.
     pub begun: PathBuf,
     /// Where the tool leaves a story that fails.
     pub left: PathBuf,
 }
 
-/// The host's triple: build scripts of dependencies must not have counters, and Cargo distinguishes them only by a target.
+/// The host's triple. Build scripts of dependencies must not have counters, and Cargo tells them apart only if a target is given.
 pub fn host() -> Option<String> {
     let told = Command::new("rustc").arg("-vV").output().ok()?;
     let told = String::from_utf8(told.stdout).ok()?;
@@ -60,7 +60,7 @@ pub fn run(root: &Path, host: &str, package: &Package, target: &str, stories: u3
         &format!("guided_{name}"),
         "--nocapture",
     ];
-    // The test runs in its package's folder, and arguments are divided at spaces: no path may begin at the root.
+    // The test runs in its package's folder, and arguments are split at spaces, so no path may begin at the root.
     let up = "../".repeat(package.folder.split('/').count());
     let folder = format!("target/fuzz/{target}");
     let told = format!(
@@ -86,10 +86,10 @@ pub fn run(root: &Path, host: &str, package: &Package, target: &str, stories: u3
 }
 
 impl Guided {
-    /// Nothing is left of an earlier run, so that each run is the same.
+    /// Removes what an earlier run has left, so that each run is the same.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Those of the file system.
     pub fn prepare(&self) -> Result<(), String> {
         let failed = |error| format!("{}: {error}", self.left.display());
         if self.left.exists() {
@@ -146,7 +146,7 @@ mod tests {
                 count += 1;
             }
         }
-        // And no test is left out of the long runs.
+        // The long runs leave out no test.
         let others = |file: &&tree::File| !file.path.starts_with("xtask/");
         let tests = tree.files.iter().filter(others);
         let tests: usize = tests

@@ -162,7 +162,7 @@ fn compare_builds(root: &Path, builds: &[Vec<String>]) -> Outcome {
     }
 }
 
-/// Runs a steered target from nothing.
+/// Runs a steered target, without anything from an earlier run.
 fn run_guided(root: &Path, guided: &Guided) -> Outcome {
     let judged = guided.prepare().and_then(|()| {
         let mut command = Command::new(cargo());
@@ -401,7 +401,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
     Ok(run_steps(root, "Test suite", steps))
 }
 
-/// Keeps the steps whose names have this text in them.
+/// Keeps the steps whose names contain this text.
 fn select_steps(steps: &mut Vec<Step>, only: Option<&str>) -> Result<(), String> {
     let Some(only) = only else { return Ok(()) };
     steps.retain(|step| step.name.contains(only));

@@ -4,9 +4,9 @@
 //! urgent one runs pays for the switch to it. One that ends pays for the switch to a less or equally urgent one, or to none. A budget comes
 //! back one period after the work that used it was released; a switch that begins may overrun it. Equals take turns of a slice. A budget
 //! has at most eight pieces: one that is used in more pieces, or in tiny ones, comes back later as a whole. Kernel requests arrive as often
-//! as permitted. Applications without a budget fill whatever is left. Nothing interrupts a call to TileMux: one with a budget may make it with
-//! the last of that, or just before another one comes, and so may those without. A message interrupts an application that is not more urgent than its
-//! receiver, at the receiver's cost, once until the receiver runs. An application with a `<task>` has jobs of its cost, as often as
+//! as permitted. Applications without a budget fill whatever is left. Nothing interrupts a call to TileMux. An application
+//! with a budget may make it with the last of the budget, or just before another application comes; one without a budget may do the latter. A
+//! message interrupts an application that is not more urgent than its receiver, at the receiver's cost, once until the receiver runs. An application with a `<task>` has jobs of its cost, as often as
 //! permitted. One without does what it can: it loops forever, has half a budget's work once in its period, or sleeps and wakes up as often
 //! as it can, with a little work each time.
 
@@ -273,7 +273,7 @@ impl Tile<'_> {
                         .unwrap_or(u64::MAX),
                 )
                 .min(if app.slice == 0 { u64::MAX } else { slice });
-            // The last of this run is a call, which is work of the job.
+            // The end of this run is a call, which is part of the job's work.
             let call = match self.random.one_in(3) {
                 true => self.call.min(left - run),
                 false => 0,

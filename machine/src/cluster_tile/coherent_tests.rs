@@ -14,7 +14,7 @@ const MEMORY: TileId = 100;
 const READS: usize = 0;
 const WRITES: usize = 1;
 
-/// Accesses that the coherent device has under way, at most.
+/// The most accesses that the coherent device has under way.
 const PIECES: usize = 4;
 
 /// Everything outside the clusters.
@@ -26,7 +26,7 @@ pub(super) struct Outside {
     /// The packets that memory works on, with their answers.
     serving: Vec<(Box<Packet>, PacketKind)>,
     has_device: bool,
-    /// Tags of the device's accesses that are not answered, and its next one.
+    /// Tags of the device's unanswered accesses, and its next tag.
     pieces: Vec<u32>,
     piece: u32,
 }
@@ -125,7 +125,7 @@ impl World {
         self.outside.as_mut().expect("several clusters")
     }
 
-    /// If there is a device, it has every second of these turns.
+    /// A device, if there is one, takes every second turn.
     pub(super) fn is_devices_turn(&mut self) -> bool {
         let outside = self.outside.as_ref();
         outside.is_some_and(|outside| outside.has_device) && self.random.below(2) == 0
@@ -156,7 +156,7 @@ impl World {
         outside.up[device][READS].push_back(packet);
     }
 
-    /// The home lets memory serve the device: what it reads is what was written last, and what it writes is that from now on.
+    /// The home lets memory serve the device: it reads what was written last, and later reads return what it writes.
     fn serve_device(&mut self, address: u64, want: Want) -> PacketKind {
         let (line, word) = (address - address % LINE, (address % LINE / 8) as usize);
         let known = self.is_known(line);
@@ -376,7 +376,7 @@ fn clusters_are_coherent_with_each_other() {
     );
 }
 
-/// What a coherent device reads was written last, and what it writes is read then, by every hart of every cluster.
+/// A coherent device reads what was written last, and every hart of every cluster then reads what the device has written.
 #[test]
 fn a_device_is_coherent_with_clusters() {
     let table = table();

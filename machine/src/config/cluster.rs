@@ -124,7 +124,7 @@ impl PlatformConfig {
         coherent.map(|(tile, _)| tile.id).collect()
     }
 
-    /// Bytes of a line of the coherent clusters; 0: there are none.
+    /// Bytes of a line of the coherent clusters; 0 if there are none.
     pub fn coherent_line(&self) -> u32 {
         let mut coherent = self.clusters().filter(|(_, cluster)| cluster.coherent);
         let l2 = coherent.find_map(|(tile, _)| tile.l2.as_ref());

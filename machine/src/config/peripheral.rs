@@ -39,7 +39,7 @@ pub struct PeripheralConfig {
     pub users: Option<Vec<Owner>>,
     /// The ranges of physical addresses that it may use, each a first address and bytes.
     pub windows: Vec<(u64, u64)>,
-    /// Its accesses are coherent with the caches of the coherent clusters, of which there is one; its bursts are not longer than their lines.
+    /// Its accesses are coherent with the caches of the coherent clusters. At least one exists, and bursts are not longer than its lines.
     pub coherent: bool,
 }
 

@@ -209,7 +209,7 @@ impl Bandwidth {
     /// A hart accesses a register: the value of a load (0 for a store), and the RCID whose limit has changed.
     ///
     /// # Panics
-    /// If there is no such register or access. The requester's tile looks for that before it sends a request.
+    /// If there is no such register or access. The requester's tile checks this before it sends a request.
     pub fn access(
         &mut self,
         (address, bytes): (u64, u8),
@@ -261,7 +261,7 @@ impl Bandwidth {
                 self.allocation = (self.allocation & !part | value) & LIMIT_FIELDS;
                 None
             }
-            // The upper half of a control, and what can only be read.
+            // The upper half of a control, and registers that can only be read.
             BC_MON_CTL | BC_ALLOC_CTL | BC_CAPABILITIES | BC_MON_CTR_VAL => None,
             _ => panic!("there is no register at {register} of {self:?}"),
         }

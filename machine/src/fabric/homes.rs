@@ -38,7 +38,7 @@ impl Fabric {
     /// From now on, memory has what a cluster has given up.
     ///
     /// # Panics
-    /// If the packet announces bytes that it does not have, or has a line and announces none: bytes would be lost.
+    /// If the packet announces bytes that it does not have, or has a line and announces no bytes: bytes would be lost.
     fn store(&mut self, index: usize, packet: &Packet) {
         let PacketKind::Surrendered { address, bytes, .. } = packet.kind else {
             panic!("a memory stores what a cluster gives up, not {packet:?}");

@@ -479,8 +479,8 @@ impl Core {
             .map_err(|until| self.wait_for_tokens(now, until, offset, purpose))
     }
 
-    /// Stops at an operation until tokens may be available, or an interrupt can be taken: one that has come since the block began ends the
-    /// wait at once.
+    /// Stops at an operation until tokens may be available, or an interrupt can be taken. An interrupt that has come since the block began
+    /// ends the wait at once.
     pub fn wait_for_tokens(
         &mut self,
         since: Tick,

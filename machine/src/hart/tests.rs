@@ -435,7 +435,7 @@ fn traps_cost_their_entry_and_return() {
 }
 
 /// The interrupt comes in the middle of a block, while the first access waits for its line. The second access then has to wait for
-/// tokens, which an interrupt ends at once, whenever it came.
+/// tokens. The interrupt ends this wait at once, although it came earlier.
 #[test]
 fn a_wait_for_tokens_is_over_for_an_interrupt_that_came_before_it() {
     const TOKENS: Tick = 10_000;

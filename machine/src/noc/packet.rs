@@ -12,15 +12,15 @@ use bulkhead_abi::message::Header;
 /// The request of a cluster or a coherent device for a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Want {
-    /// A cluster: its bytes, to read them.
+    /// A cluster wants the line's bytes, to read them.
     Read,
-    /// A cluster: its bytes, and no other cluster may have it.
+    /// A cluster wants the line's bytes, and no other cluster may have the line.
     Write,
     /// A cache-management operation in all other clusters.
     Manage(Management),
-    /// A device: bytes of it as they are now. The device keeps no copy.
+    /// A device wants bytes of the line as they are now. It keeps no copy.
     Fetch,
-    /// A device: bytes of it change, and no cluster may keep the old ones.
+    /// A device changes bytes of the line, and no cluster may keep the old ones.
     Put,
 }
 
@@ -136,7 +136,7 @@ pub enum PacketKind {
         line: u32,
         /// Address in the memory.
         address: u64,
-        /// Bytes of the line; of a device's request, the bytes that it accesses. [`Packet::line`] begins with those of a [`Want::Put`].
+        /// Number of bytes: the whole line, or those that a device accesses. [`Packet::line`] begins with the bytes of a [`Want::Put`].
         bytes: u32,
         /// The request.
         want: Want,

@@ -65,8 +65,8 @@ pub(super) fn coherent_line(root: &Node) -> Option<u64> {
     })
 }
 
-/// Coherent clusters have another one or a device to be coherent with, lines of one length, and one name for each line; no line is fetched
-/// ahead of its use there.
+/// Checks that a coherent cluster has another cluster or a device to be coherent with, that all lines have one length and one name each,
+/// and that no line is fetched ahead of its use.
 fn coherent(root: &Node, errors: &mut Vec<Diagnostic>) {
     let mut wrong = |cause: String, node: &Node, attribute: &str, help: String| {
         let place = node.place(attribute);

@@ -42,7 +42,7 @@ pub struct Lives {
     /// Nothing more could happen: what was alive then waits forever.
     is_idle: bool,
     ended: BTreeMap<Owner, End>,
-    /// Until when tiles were seen whose later markers had no room.
+    /// For tiles whose later markers had no room: the time until which they were seen.
     seen: BTreeMap<u16, u64>,
     /// The most recent activity of each application.
     last: BTreeMap<String, Owner>,
@@ -72,12 +72,12 @@ impl Lives {
         self.ended.insert(activity, end);
     }
 
-    /// The markers of a tile had no room after `at`, in ticks: what its activities ended later was not seen.
+    /// The markers of a tile had no room after `at`, in ticks: what its activities ended after that was not seen.
     pub fn seen_until(&mut self, tile: u16, at: u64) {
         self.seen.insert(tile, at);
     }
 
-    /// When the run was over for an activity: when it ended, when the run did, or when its tile was not seen any more.
+    /// When the run was over for an activity: when it ended, when the run ended, or when its tile was last seen.
     pub fn over(&self, activity: Owner) -> u64 {
         let ended = self.ended.get(&activity).map(|end| end.at);
         let seen = self.seen.get(&activity.tile).copied();
@@ -118,7 +118,7 @@ impl Lives {
 mod tests {
     use super::*;
 
-    /// An end that had no room is no end that did not happen.
+    /// If an end's marker had no room, the end may have happened all the same.
     #[test]
     fn what_was_not_seen_is_late_only_if_it_was_late_before() {
         let [unseen, other] = [2, 3].map(|tile| Owner::new(tile, 1));

@@ -1,20 +1,20 @@
-//! When the jobs of a periodic task were released, as its program says it.
+//! When the jobs of a periodic task were released, according to its program.
 //!
-//! Why it exists: a job's response begins with its release. Whoever is kept from the hart by others begins later, and that wait is a part of
+//! Why it exists: a job's response begins at its release. If others keep the job from the hart, it starts later, and that wait is a part of
 //! the response that a bound contains. What it deliberately does not know: periods and deadlines.
 //!
-//! A program can say what it likes, so a release that is later than the begin of its job counts for nothing: only an earlier one makes the
-//! response longer.
+//! A program can state any release, so a release later than the start of its job is ignored. An earlier one can only make the response
+//! longer.
 
 use crate::measure::MarkerEvent;
 use bulkhead_abi::marker::MarkerKind;
 
 /// The releases of an activity's jobs.
 pub struct Released {
-    /// Number of each job, and its release: the moment that the program said before it waited for it, or when the job began if the program
-    /// said none, or a later one.
+    /// Number of each job, and its release: the moment that the program stated before it waited for it. If the program stated none, or a
+    /// moment after the job's start, the release is the start.
     pub all: Vec<MarkerEvent>,
-    /// The longest time from a release that the program said to the begin of its job, in ticks; the last one may not have begun.
+    /// The longest time from a release that the program stated to the start of its job, in ticks. The last job may not have started.
     pub begin: Option<u64>,
 }
 
@@ -25,7 +25,7 @@ impl Released {
             all: Vec::new(),
             begin: None,
         };
-        // A moment that no tick of the run has was never reached.
+        // The run never reached a moment that is beyond all ticks.
         let tick = |nanoseconds: u64| {
             let ticks = u128::from(nanoseconds) * u128::from(per_second) / 1_000_000_000;
             u64::try_from(ticks).ok()
@@ -48,7 +48,7 @@ impl Released {
                 _ => {}
             }
         }
-        // The last one was released and did not get the hart.
+        // The last job was released and did not get the hart.
         if let Some(due) = due
             && let Some(at) = tick(due.value).filter(|at| *at < over)
         {
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(found, (vec![(1, 502), (2, 900)], None));
     }
 
-    /// Each word is for one job, and no word makes a response shorter.
+    /// Each stated release is for one job, and none makes a response shorter.
     #[test]
     fn a_word_counts_once_and_a_later_moment_not_at_all() {
         let found = released(&[
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(found, (all, Some(10)));
     }
 
-    /// What is starved for good is a job that was released and did not begin; what is not due before the end is none.
+    /// A job that starves until the end was released and did not start. A job that is not due before the end does not count.
     #[test]
     fn a_job_that_never_begins_is_released_all_the_same() {
         let begun = [(10, JobDue, 250), (500, JobRelease, 1)];

@@ -39,13 +39,13 @@ pub(super) enum Effect {
     },
     /// Something that it computes from registers.
     Compute { to: Registers, from: Registers },
-    /// Memory is changed in one step; the register has what was there.
+    /// Changes memory in one step; the register gets the old contents.
     Exchange {
         to: Registers,
         value: Registers,
         base: Registers,
     },
-    /// The distance between two registers: that of two addresses is none.
+    /// The distance between two registers. The distance of two addresses is not an address.
     Subtract {
         to: Registers,
         from: Registers,
@@ -57,7 +57,7 @@ pub(super) enum Effect {
 
 const SP: &str = "sp";
 
-/// Operations whose result is no address.
+/// Operations whose result is never an address.
 const COMPARISONS: [&str; 10] = [
     "slt", "slti", "sltu", "sltiu", "sgt", "sgtu", "seqz", "snez", "sltz", "sgtz",
 ];
@@ -150,8 +150,8 @@ const WORD: i64 = 8;
 /// A place that is not known.
 pub(super) const ANYWHERE: i64 = i64::MIN;
 
-/// So many bytes of what an argument points to are told apart; the others are any of them. Without a limit, a recursion that passes an address further on has
-/// a new place in each round.
+/// The analysis tells this many bytes of what an argument points to apart, and no others. Without a limit, a recursion that passes an address further on would
+/// have a new place in each round.
 const TOLD_APART: i64 = 512;
 
 /// The place itself, if it is told apart.
@@ -162,14 +162,14 @@ pub(super) fn told_apart(place: i64) -> i64 {
     }
 }
 
-/// What an address is one of.
+/// What an address points into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Base {
     /// The procedure's own frame. Its places are counted from its end.
     Own,
     /// What this argument points to.
     Given(u32),
-    /// What the word points to that is at this place of what an argument points to, or of something that was reached from there.
+    /// The target of the word at this place of what an argument points to, or of something that was reached from there.
     Loaded(u32, i64),
 }
 
@@ -177,7 +177,7 @@ pub(super) enum Base {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address(BTreeSet<(Base, i64)>);
 
-/// So many places of one base are followed; more are any place there.
+/// The analysis follows this many places of one base; if there are more, the address may be any place of the base.
 const PLACES: usize = 4;
 
 impl Address {
@@ -198,13 +198,13 @@ impl Address {
         self.0.iter().any(|one| one.0 == Base::Own)
     }
 
-    /// The place, if there is one only.
+    /// The place, if there is only one.
     fn exact(&self) -> Option<(Base, i64)> {
         let place = self.0.first().filter(|one| one.1 != ANYWHERE)?;
         (self.0.len() == 1).then_some(*place)
     }
 
-    /// So many bytes further; `ANYWHERE` if that is not known.
+    /// The address moved by this many bytes; `ANYWHERE` if the number is not known.
     pub(super) fn further(&self, more: i64) -> Self {
         let moved = self.0.iter().map(|&(base, place)| match more {
             ANYWHERE => (base, ANYWHERE),
@@ -238,23 +238,23 @@ pub(super) fn either(one: Option<Address>, other: Option<Address>) -> Option<Add
     }
 }
 
-/// What registers and memory have: addresses, by the bit of the register and the place in what a base is.
+/// The addresses in registers, by the register's bit, and in memory, by the place in a base.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) registers: BTreeMap<Registers, Address>,
     memory: BTreeMap<(Base, i64), Address>,
-    /// Places that were set to 0 on all ways, and not changed since.
+    /// Places that were set to 0 on all paths, and not changed since.
     zeros: BTreeSet<(Base, i64)>,
     /// Registers that some way has written since the last call.
     written: Registers,
-    /// The argument that the words behind the own frame are, where arguments count.
+    /// The argument that contains the words behind the own frame, if arguments count.
     behind: Option<u32>,
 }
 
 /// An address that is stored elsewhere than at a known place of the own frame.
 #[derive(Debug)]
 pub(super) struct Stored {
-    /// Where; none if it is not in memory that has a base.
+    /// Where; `None` if that memory has no base.
     pub(super) to: Option<Address>,
     pub(super) what: Address,
 }
@@ -274,7 +274,7 @@ fn join<K: Ord + Copy>(into: &mut BTreeMap<K, Address>, from: &BTreeMap<K, Addre
 }
 
 impl State {
-    /// Where a procedure begins whose arguments count.
+    /// The state at the beginning of a procedure whose arguments count.
     pub(super) fn with_arguments() -> Self {
         let arguments = (0..ARGUMENTS).map(|argument| {
             let address = Address::at(Base::Given(argument), 0);
@@ -294,7 +294,7 @@ impl State {
         };
     }
 
-    /// What a register has. `depth`: the position of the stack's pointer, if it is known.
+    /// The address in a register. `depth`: the position of the stack's pointer, if it is known.
     fn value(&self, register: Registers, depth: Option<i64>) -> Option<Address> {
         match register {
             super::SP => Some(depth.map_or(Address::own(), |depth| Address::at(Base::Own, depth))),
@@ -302,7 +302,7 @@ impl State {
         }
     }
 
-    /// What any of these registers has, at a place that is not known.
+    /// The address that any of these registers may have, at a place that is not known.
     fn any(&self, registers: Registers) -> Option<Address> {
         let sp = (registers & super::SP != 0).then(Address::own);
         let known = self.registers.iter();
@@ -344,7 +344,7 @@ impl State {
         all
     }
 
-    /// The addresses that may be in so many bytes from there on; `None`: in all bytes from there on.
+    /// The addresses that may be in the next `count` bytes; `None`: in all bytes from there on.
     pub(super) fn load_bytes(&self, from: &Address, count: Option<i64>) -> Option<Address> {
         let Some((Base::Own, place)) = from.exact() else {
             return self.load(&from.further(ANYWHERE));
@@ -364,12 +364,12 @@ impl State {
         }
     }
 
-    /// Whether the word there is 0 for sure.
+    /// Whether the word there is certainly 0.
     pub(super) fn is_zero(&self, at: &Address) -> bool {
         at.exact().is_some_and(|place| self.zeros.contains(&place))
     }
 
-    /// Other code may have changed whatever it has the address of.
+    /// Other code may have changed all memory whose address it has.
     pub(super) fn forget_zeros(&mut self) {
         self.zeros.clear();
     }
@@ -395,7 +395,7 @@ impl State {
         }
     }
 
-    /// What follows an instruction; and an address that it stores elsewhere. `depth`: the position of the stack's pointer, if it is known.
+    /// Applies an instruction. Returns the address that it stores elsewhere, if any. `depth`: the position of the stack's pointer, if it is known.
     pub(super) fn step(&mut self, effect: &Effect, depth: Option<i64>) -> Option<Stored> {
         let place = |state: &Self, base: Registers, offset: Option<i64>| {
             let address = state.value(base, depth)?;
@@ -457,7 +457,7 @@ impl State {
         None
     }
 
-    /// Joins what another way has; whether that is more than this one had.
+    /// Joins the state of another path. Returns whether this adds anything.
     pub(super) fn join(&mut self, other: &Self) -> bool {
         let (before, zeros) = (self.written, self.zeros.len());
         self.written |= other.written;
@@ -469,7 +469,7 @@ impl State {
     }
 }
 
-/// Joins a state into that before an instruction; whether that is more.
+/// Joins a state into the one before an instruction. Returns whether this adds anything.
 pub(super) fn reach(before: &mut [Option<State>], at: usize, state: &State) -> bool {
     match before.get_mut(at) {
         Some(Some(known)) => known.join(state),

@@ -1,15 +1,16 @@
-//! Where jobs that return leave addresses of their stack.
+//! Finds where jobs that return leave addresses of their stack.
 //!
 //! Why it exists: a task in C whose field or variable keeps the address of a local variable needs its stack in its next job. The compiler's own warning ends at
-//! the last call of a function, so it sees almost no such task. What it deliberately does not know: what the address is used for; a variable that keeps one only
-//! until the end of the same job is refused, too.
+//! the last call of a function, so it sees almost no such task. What it deliberately does not know: what the address is used for. So a variable that keeps an
+//! address only until the end of the same job is refused, too.
 //!
-//! Each function is followed over all its paths, with the addresses that it gets as arguments, those that it reads from memory that an argument points to, and those
-//! of its own frame. What it stores, where, and what it returns is its summary, which its callers use; this is repeated until no summary changes. A jump by a
-//! table goes to every label that is in a table or whose address is used. A call by an address may be one of each function of the file whose address is used.
+//! The analysis follows each function over all its paths, with the addresses that it gets as arguments, reads from memory that an argument points to, or takes of
+//! its own frame. A function's summary says what it stores, where, and what it returns. Its callers use the summary, and the analysis repeats until no summary
+//! changes. A jump by a table may go to every label that is in a table or whose address is used. A call by an address may call each function of the file whose
+//! address is used.
 //!
-//! What is not seen: what functions of other files do, besides those of the header that keep an argument; addresses that a function reads over two structures of
-//! different layouts; and addresses that no longer are one, as in two halves.
+//! Not seen: what functions of other files do, except those of the header that keep an argument; addresses that a function reads over two structures of
+//! different layouts; and addresses that were split, for example into two halves.
 
 use super::addresses::{
     ANYWHERE, ARGUMENTS, Address, Base, FIRST, State, Stored, either, reach, told_apart,
@@ -17,23 +18,23 @@ use super::addresses::{
 use super::{CHANGED, Next, Procedure, Refusal, SP, procedures, register};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// How names of the functions begin whose results say what a task waits for: the first register is a kind, the second one may be an address.
+/// The prefix of functions whose results say what a task waits for: the first register has a kind, the second may have an address.
 const RUNS: &str = "bh_run_";
 
 /// Functions of the header that keep their first argument: an event is in the kernel's list until it has happened.
 const KEEPS: [&str; 1] = ["bh_set_event"];
 
-/// The header's function that calls another one: its second argument is that function, the third one is passed to it behind the object's data, which the first
-/// word of the object points to.
+/// The header's function that calls another one. Its second argument is that function. It passes the object's data, to which the object's first word points,
+/// and then its own third argument.
 const UPDATE: &str = "bh_update";
 
 /// The header's function that begins a section: the section's first word has the address of the helpers.
 const BEGIN: &str = "bh_begin_at";
 
-/// Functions that the compiler calls itself to copy bytes: to the first argument, from the second one, as many as the third one says.
+/// Functions that the compiler itself calls to copy bytes. The arguments are the destination, the source and the number of bytes.
 const COPIES: [&str; 2] = ["memcpy", "memmove"];
 
-/// How names of the header's functions begin.
+/// The prefix of the header's functions.
 const HEADER: &str = "bh_";
 
 /// The file of the header.
@@ -45,7 +46,7 @@ const BY_ADDRESS: &str = "";
 /// How a function passes addresses on; bases are those of its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Summary {
-    /// What it stores neither in a frame nor in what an argument points to.
+    /// What it stores outside of frames and outside of what arguments point to.
     kept: BTreeSet<Base>,
     /// What it stores in what arguments point to.
     stored: BTreeMap<(Base, i64), Address>,
@@ -71,8 +72,8 @@ impl Summary {
     }
 }
 
-/// After so many rounds over a file, a new way of an address is one too many. A round finds what one more call in a row passes on; each word of what an argument
-/// points to may need one.
+/// Maximum number of rounds over a file. Each round finds what one more call in a row passes on, and each word of what an argument points to may need a
+/// round.
 const ROUNDS: usize = 1000;
 
 /// What is known of the functions of a file.
@@ -82,11 +83,11 @@ struct File<'a> {
     by_address: Vec<&'a str>,
 }
 
-/// An address of the own frame is kept.
+/// A place that keeps an address of the own frame.
 #[derive(Clone, Debug)]
 struct Leak {
     at: usize,
-    /// The function that keeps it, if it is another one.
+    /// The function that keeps it, if another function does.
     by: Option<String>,
 }
 
@@ -142,7 +143,7 @@ pub fn kept(assembly: &str) -> Vec<Refusal> {
         let first = first.min_by_key(|leak| leak.at);
         refused.extend(first.map(|leak| procedure.refuse(&leak)));
     }
-    // The summary of what a job returns; the place is in the function that made the address.
+    // Summaries of what jobs return; the reported place is in the function that made the address.
     let mut open: Vec<&str> = all.iter().map(|one| one.0.as_str()).collect();
     open.retain(|name| name.starts_with(RUNS));
     let mut seen = BTreeSet::new();
@@ -169,7 +170,7 @@ pub fn kept(assembly: &str) -> Vec<Refusal> {
 
 impl Procedure {
     fn refuse(&self, leak: &Leak) -> Refusal {
-        // A function of the header has become part of this one: the place is where it is called.
+        // If a function of the header is inlined here, the reported place is its call.
         let around = self.instructions[..leak.at].iter().rev();
         let mut around = self.instructions[leak.at..].iter().take(1).chain(around);
         let own = around.find(|it| !it.place.0.ends_with(HEADER_FILE));
@@ -206,12 +207,12 @@ impl File<'_> {
         summary.is_some_and(|one| one.returned.iter().flatten().any(Address::is_own))
     }
 
-    /// Whether it is of this file, or of the header.
+    /// Whether the function is in this file or in the header.
     fn knows(&self, name: &str) -> bool {
         self.summaries.contains_key(name) || name.starts_with(HEADER)
     }
 
-    /// Of whatever may be called by its address.
+    /// The summary of all functions that may be called by address.
     fn by_address(&self) -> Summary {
         let mut all = Summary::default();
         for name in &self.by_address {
@@ -221,7 +222,7 @@ impl File<'_> {
         all
     }
 
-    /// Of the header's function that calls this action, or any, with the data of an object and an argument.
+    /// The summary of the header's function that calls this action, or any action, with the data of an object and an argument.
     fn update(&self, action: Option<&str>) -> Summary {
         let called = match action {
             Some(name) => self.summary(name),
@@ -231,7 +232,7 @@ impl File<'_> {
             Base::Given(0) => Base::Loaded(0, 0),
             Base::Given(1) => Base::Given(2),
             Base::Loaded(1, place) => Base::Loaded(2, place),
-            // Over two structures.
+            // Read over two structures.
             other => other,
         };
         let mut summary = Summary {
@@ -276,7 +277,7 @@ struct Flow<'a> {
 impl Flow<'_> {
     fn follow(&mut self) {
         let procedure = self.procedure;
-        // Where the frame has no fixed size, no place in it is known.
+        // If the frame has no fixed size, no place in it is known.
         let is_fixed = procedure
             .instructions
             .iter()
@@ -309,7 +310,7 @@ impl Flow<'_> {
                 if is_computed {
                     next.extend(&self.targets);
                 }
-                // A call at the end is behind the frame.
+                // A tail call comes after the end of the frame.
                 if !is_computed || self.targets.is_empty() || depth.is_none_or(|depth| depth == 0) {
                     if is_computed {
                         self.call(&mut out, at, BY_ADDRESS, depth);
@@ -337,7 +338,7 @@ impl Flow<'_> {
         self.leaks.push(Leak { at, by });
     }
 
-    /// An address goes elsewhere than into the own frame.
+    /// Records that an address goes elsewhere than into the own frame.
     fn stored(&mut self, at: usize, stored: Stored, by: Option<&str>) {
         let Stored { to, what } = stored;
         let Some(to) = to else {
@@ -376,7 +377,7 @@ impl Flow<'_> {
         }
         for ((base, place), what) in &summary.stored {
             let what = given.resolve(what);
-            // Where there is no object, nothing is stored.
+            // Without an object, nothing is stored.
             if given.is_null(*base) {
                 continue;
             }
@@ -420,7 +421,7 @@ struct Arguments<'a> {
 }
 
 impl Arguments<'_> {
-    /// An argument; the one behind the registers is the caller's frame from the stack's pointer on.
+    /// An argument; the one after the registers is the caller's frame from the stack's pointer on.
     fn value(&self, argument: u32) -> Option<Address> {
         if argument == ARGUMENTS {
             let place = self.depth.map(|depth| Address::at(Base::Own, depth));
@@ -441,7 +442,7 @@ impl Arguments<'_> {
         at.is_some_and(|at| self.state.is_zero(&at))
     }
 
-    /// An address of the function that is called, as one of its caller.
+    /// Translates an address of the called function into one of its caller.
     fn resolve(&self, address: &Address) -> Option<Address> {
         let of = |base: Base| match base {
             Base::Given(argument) => self.value(argument),

@@ -18,12 +18,12 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Clone, Debug, Default)]
 pub struct Jobs {
     /// Machine ticks from the tick at which a job was released, or from the message that released it, to its end. The first job has no
-    /// release: it begins with its core. A job that the end of the previous one made ready was released a period after the previous release, if
-    /// that is earlier: the kernel tells ticks that have passed and events that have happened by the same marker. So after a job longer than the period, a
-    /// response may be counted longer than it was where an event came after that tick, and never shorter.
+    /// release: it begins with its core. If the end of the previous job made a job ready, its release is a period after the previous release, if
+    /// that is earlier. The kernel reports a tick that has passed and an event that has happened by the same marker. So after a job longer than the
+    /// period, a response may be counted longer than it was if an event came after that tick, but never shorter.
     pub responses: Vec<u64>,
-    /// The fewest machine ticks between two releases that are closer than the period of the description, if there are any. The kernel keeps
-    /// the distance of jobs that messages release.
+    /// The fewest machine ticks between two releases that are closer than the described period, if there are any. The kernel itself keeps
+    /// the distance between jobs that messages release.
     pub hasty: Option<u64>,
     /// When the last job began that has not ended, and when the one was released that has not begun.
     pub open: Option<u64>,
@@ -130,7 +130,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
             ..Core::default()
         });
         let task = |number: u64| core.tasks.get(usize::try_from(number).ok()?).copied();
-        // Any core may mark anything: what it says of a channel counts if that end of the channel is there.
+        // Any core may mark anything: its markers of a channel count only if that end of the channel is on the core.
         let channel = channels.get(&event.value).copied();
         let channel = channel.filter(|&channel| {
             let channel = &tasks.channels[channel];
@@ -153,7 +153,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                 let begin = own.unwrap_or(event.at - event.at % tick.max(1));
                 for task in released {
                     let due = core.due(task, &periods).map(|due| match &clocks {
-                        // The own tick that is nearest.
+                        // The nearest tick of the core itself.
                         Some(all) => all.tick(event.tile, due + tick / 2).unwrap_or(due),
                         None => due,
                     });
@@ -162,7 +162,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                         let hasty = &mut seen.jobs[task].hasty;
                         let last = core.last.insert(task, begin);
                         let distance = last.map(|last| begin.saturating_sub(last));
-                        // Where clocks differ, a tick may begin one machine tick early.
+                        // If clocks differ, a tick may begin one machine tick early.
                         let closer = distance.filter(|one| one + tick / 2 < periods[task]);
                         *hasty = closer.into_iter().chain(*hasty).min();
                     }
@@ -311,7 +311,7 @@ fn period(system: &System, one_shot: &OneShot, task: usize, tick: u64) -> u64 {
 }
 
 impl Core {
-    /// When a task is due that its own job makes ready. Only the end of a job does that, so the tick for which it asked has passed.
+    /// When a task whose own job makes it ready is due. Only the end of a job does that, so the tick for which it asked has passed.
     fn due(&self, task: usize, periods: &[u64]) -> Option<u64> {
         let (_, released) = self.running.filter(|(running, _)| *running == task)?;
         released?.checked_add(periods[task])
@@ -385,7 +385,7 @@ mod tests {
         read(&system, one_shot, &events, TICKS).jobs.remove(0)
     }
 
-    /// Two tasks on two cores; the one that forges says what the other one's core would say.
+    /// Two tasks on two cores; one forges the markers of the other one's core.
     #[test]
     fn a_core_says_nothing_of_channels_that_end_elsewhere() {
         let text = r#"<system name="s" paradigm="one-shot" platform="epiphany3">
@@ -437,7 +437,7 @@ mod tests {
         }
     }
 
-    /// A job from its begin to its end; a little before its end it asks for a tick that has passed.
+    /// A job from `begin` to `end`; a little before its end it asks for a tick that has passed.
     fn late(begin: u64, end: u64) -> [(u64, u16, u64); 3] {
         [
             (begin, marker::BEGIN, 0),

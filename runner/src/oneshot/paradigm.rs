@@ -271,7 +271,7 @@ fn incidents(
     all
 }
 
-/// Only its duration ends a described system, but each core of a platform with an exit device can end the run of the chip.
+/// A described system should end only with its duration, but each core of a platform with an exit device can end the run of the chip.
 fn exited(system: &System, one_shot: &Described, seen: &Said<'_>) -> Option<Incident> {
     let (End::Exit { code }, Some(owner)) = (seen.end, seen.ended_by) else {
         return None;

@@ -122,8 +122,8 @@ pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured 
     }
 }
 
-/// What a program does that no bound covers: bounds assume that each job writes or reads each of its channels once, and that the jobs of a task are
-/// released at least its period apart. As others wait for such accesses and jobs, too, no bound of the chip applies then.
+/// What a program does that no bound covers. Bounds assume that each job writes or reads each of its channels once, and that the jobs of a task are
+/// released at least its period apart. Others wait for such accesses and jobs, too, so otherwise no bound of the chip applies.
 fn unlike_described(one_shot: &OneShot, seen: &Seen, per_second: u64) -> Option<String> {
     let tasks = &one_shot.tasks;
     let hasty = tasks.tasks.iter().zip(&seen.jobs);
@@ -203,7 +203,7 @@ impl Reading<'_> {
             open: u64::from(jobs.open.is_some() && !open),
             missing: 0,
             worst: jobs.responses.iter().copied().max(),
-            // Not measured: responses there begin with the releases of the kernel.
+            // Not measured: in one-shot systems, responses begin at the kernel's releases.
             begin: None,
         }
     }
@@ -444,13 +444,13 @@ fn clocks(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> 
     all
 }
 
-/// What programs did that no bound covers: an operation has a bound otherwise.
+/// What programs did that no bound covers. Without that, an operation has a bound.
 fn unlike(variant: &VariantResult) -> Option<String> {
     let mut operations = variant.requests.iter().filter(|one| one.kind == WRITE);
     operations.find_map(|one| one.unbounded.clone())
 }
 
-/// What the analysis says of a system; nothing if its programs did something that no bound covers, or it has no bounds.
+/// What the analysis says of a system; nothing if its programs did something that no bound covers, or if the system has no bounds.
 fn constraints(system: &System, one_shot: &OneShot, unlike: Option<&str>) -> Vec<Constraint> {
     if unlike.is_some() {
         return Vec::new();

@@ -1,19 +1,19 @@
-//! Names in the C files of an image: each of its tasks is there, and no name is there twice.
+//! Names in the C files of an image: the files define each task of the image, and no two files define the same name.
 //!
-//! Why it exists: the linker names objects in a folder of the build, and no remedy. What it deliberately does not know: the kernel's own names;
-//! of those it repeats what the linker says, without the rest.
+//! Why it exists: the linker names objects in a folder of the build, and no remedy. What it deliberately does not know: the kernel's own names.
+//! For those, it repeats only what the linker says of names.
 
 use crate::error::Error;
 use object::{Object as _, ObjectSymbol as _};
 use std::collections::BTreeMap;
 
-/// How the name of a task's constant begins.
+/// The prefix of the name of a task's constant.
 const TASK: &str = "bh_task_";
 
 /// Refuses tasks that their files do not define, and names that two files define. `files`: names and objects of an image; `tasks`: files and names.
 ///
 /// # Errors
-/// If there is one.
+/// If there is such a task or name.
 pub(super) fn check(files: &[(&str, &[u8])], tasks: &[(&str, &str)]) -> Result<(), Error> {
     let names = |(file, bytes): &(&str, &[u8])| -> Result<Vec<String>, Error> {
         let parsed = object::File::parse(*bytes);
@@ -83,7 +83,7 @@ pub(super) fn short(error: Error) -> Error {
     let Error::Build { program, output } = error else {
         return error;
     };
-    // What follows from the linker's errors.
+    // Messages that only follow from the linker's errors.
     const SUMMARIES: [&str; 2] = [
         "error: linking with `rust-lld` failed",
         "error: could not compile",
@@ -173,7 +173,7 @@ mod tests {
             ),
             "{text}"
         );
-        // Together with another error, all of it is needed.
+        // If there is another error, too, the whole text is needed.
         for other in [
             "rust-lld: error: section '.bss' will not fit in region 'MEMORY'",
             "error[E0425]: cannot find value `x`",

@@ -1,8 +1,8 @@
 //! Whether the memory of an application or manager has room for its program, buffers and stack.
 //!
-//! Why it exists: a manager that has no room for one application starts nothing, so the least critical application would keep the most
+//! Why it exists: if a manager has no room for one application, it starts nothing, so the least critical application would keep the most
 //! critical one from starting. The rules are those of the managers, applied before anything runs. Their numbers (stacks, slots for replies)
-//! are repeated from `software/tiled/resmgr/src/create.rs`; a test of the whole system compares both to the page, for an application and for a
+//! are those of `software/tiled/resmgr/src/create.rs`. A test of the whole system compares both to the page, for an application and for a
 //! manager. What it deliberately does not know: how programs are built.
 
 use crate::error::Error;
@@ -13,9 +13,9 @@ use bulkhead_loader::layout::{Layout, LayoutError, PAGE};
 use bulkhead_model::System;
 use bulkhead_model::system::App;
 
-/// Bytes of a stack, at most a quarter of the memory: of an application, of a manager.
+/// Bytes of the stack of an application and of a manager; a stack has at most a quarter of the memory.
 const STACKS: [u64; 2] = [16 << 10, 64 << 10];
-/// The fewest bytes of a slot for replies.
+/// Minimum bytes of a slot for replies.
 const CALL_SLOT: u64 = 64;
 
 /// An owner of memory, as its manager starts it.
@@ -25,7 +25,7 @@ struct Owner<'a> {
     program: &'a str,
     memory: u64,
     buffers: u64,
-    /// Its own stack; `None`: at most this many bytes.
+    /// Bytes of its stack, if the description gives them; otherwise the stack has at most `usual` bytes.
     stack: Option<u64>,
     usual: u64,
 }
@@ -62,7 +62,7 @@ impl Owner<'_> {
 fn buffers(system: &System, app: &App) -> u64 {
     let received = app.rgates.iter();
     let received = received.map(|gate| u64::from(gate.slots) * u64::from(gate.slot_size));
-    // A sender whose credits are not counted handles replies itself: there is room for one.
+    // A sender whose credits are not counted handles replies itself: there is room for one reply.
     let credits = app.sgates.iter().map(|gate| u64::from(gate.credits.max(1)));
     let credits: u64 = credits.sum();
     let sizes = app.sgates.iter();
@@ -75,10 +75,10 @@ fn buffers(system: &System, app: &App) -> u64 {
     u64::from(SYSCALL_SLOT) + replies + received.sum::<u64>()
 }
 
-/// Checks every application and manager. A program that is not among these is not built yet: it has at least a page.
+/// Checks every application and manager. A program that is not in `programs` is not built yet: it has at least a page.
 ///
 /// # Errors
-/// The first one whose memory is too small, and how much it needs.
+/// Names the first one whose memory is too small, and how much it needs.
 pub fn check(system: &System, programs: &[Program]) -> Result<(), Error> {
     let apps = system.apps.iter().filter(|app| !app.is_unit());
     let apps = apps.map(|app| Owner {
@@ -106,7 +106,7 @@ pub fn check(system: &System, programs: &[Program]) -> Result<(), Error> {
         });
         let lacks = match &image {
             Some(Ok(image)) => owner.lacks(image),
-            // What cannot be read is refused elsewhere.
+            // Other checks refuse a program that cannot be read.
             Some(Err(_)) => None,
             None => owner.lacks_least(),
         };
@@ -187,7 +187,7 @@ mod tests {
         );
     }
 
-    /// 192 bytes for calls, 8 slots of 2 KiB, and 8 and one slots for replies of the gate's size: nine pages.
+    /// 192 bytes for calls, 8 slots of 2 KiB, and 8 plus one slots for replies, of the gate's size: nine pages.
     #[test]
     fn every_slot_needs_room() {
         let gates = "<rgate name='g' slots='8' slot-size='2KiB'/><sgate name='s' to='a' gate='g' credits='8'/>";

@@ -46,7 +46,7 @@ impl PeriodicTask {
 
     /// Sleeps until the next release and begins a job. Returns its number, from 1 on.
     pub fn next_job(&mut self) -> u64 {
-        // Before the sleep: whoever is kept from the hart at its release says so by what follows, or does not follow.
+        // Before the sleep: if others keep the job from the hart, the next marker comes late, or never.
         marker::job_due(self.release);
         time::sleep_until(self.release);
         self.job += 1;

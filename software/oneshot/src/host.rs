@@ -206,7 +206,7 @@ fn begin(at: u64) {
     put(b": ");
 }
 
-/// Prints; whatever is no plain character becomes a dot. So a line that another core wrote stays one line, and begins with the number of that core.
+/// Prints; each character that is not plain becomes a dot. So a line that another core wrote stays one line, and begins with the number of that core.
 fn put(text: &[u8]) {
     for byte in text {
         let is_plain = matches!(byte, b' '..=b'~');

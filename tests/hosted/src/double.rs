@@ -1,4 +1,4 @@
-//! A double of the library: what programs call, and what becomes of it here.
+//! A double of the library: the functions that programs call, and their effects here.
 
 pub mod gate;
 pub mod kernel;

@@ -1,12 +1,12 @@
-//! Programs of the chip on the host: the very files of the managers and of the timer and console services, beside a double of the library
+//! Programs of the chip on the host: the files of the managers and of the timer and console services, beside a double of the library
 //! that they call.
 //!
-//! Why it exists: these programs run on the chip only, where nobody can make the third call of a start fail or compare a state with an
-//! earlier one. Here each call of the kernel is counted and can be refused. What it deliberately does not know: what the kernel
-//! would do; the double grants everything that it is not told to refuse, and forgets activities that have ended. The kernel itself is
-//! tested beside its own model, and both together run in the tests of whole systems.
+//! Why it exists: these programs run only on the chip, where no test can make the third call of a start fail or compare a state with an
+//! earlier one. Here the double counts each call of the kernel and can refuse it. What it deliberately does not know: what the kernel
+//! would do. The double grants everything that it is not told to refuse, and forgets activities that have ended. Other tests compare the
+//! kernel with its own model, and the tests of whole systems run both together.
 //!
-//! The files are those of the programs, not copies: `bulkhead_lib` in them is this crate.
+//! The files are those of the programs, not copies: in them, `bulkhead_lib` is this crate.
 #![forbid(unsafe_code)]
 
 extern crate alloc;
@@ -55,15 +55,15 @@ pub mod console;
 #[cfg(test)]
 mod tests;
 
-// Behind the programs, so that these find the macros where they say.
+// After the programs, so that these find the macros under the paths that they use.
 
-/// As the library's: a line of the console.
+/// Like the library's macro: a line of the console.
 #[macro_export]
 macro_rules! println {
     ($($text:tt)*) => { $crate::kernel::line(::std::format!($($text)*)) };
 }
 
-/// As the library's: names the program's beginning.
+/// Like the library's macro: names the program's entry.
 #[macro_export]
 macro_rules! main {
     ($main:path) => {

@@ -1,4 +1,4 @@
-//! What is refused changes nothing.
+//! A refused request changes nothing.
 
 mod manager;
 mod services;

@@ -274,7 +274,7 @@ fn a_disk_has_its_files_content() {
         run(&options, &Silent)
     };
     let run_with = |expected, file: &str| run_as(expected, file, true, false);
-    // Without flushes, the disk and the caches agree if the disk is coherent, and only then.
+    // Without flushes, the disk and the caches agree only if the disk is coherent, and then always.
     for coherent in [true, false] {
         let result = run_as(0x1234_5678, r#"file="blocks.bin""#, false, coherent);
         let result = result.expect("it runs").result;

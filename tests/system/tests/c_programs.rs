@@ -75,7 +75,8 @@ fn a_server_and_a_client_in_c() {
     assert_eq!(report.spans(4).len(), 50);
 }
 
-/// A job of a task in C is released with its period, whoever has the hart then: its wait is in its response. Alone, it begins at once.
+/// A job of a task in C is released with its period, even if another application has the hart, so its response contains its wait. Alone, it
+/// begins at once.
 #[test]
 fn a_task_in_c_responds_from_its_release_on() {
     if !has_compiler() {

@@ -23,8 +23,8 @@ fn a_program_without_room_is_explained() {
     );
 }
 
-/// `run` says before anything starts what a manager would say on the chip, and how much is enough, to the page. Before the fix, a program that
-/// needs more memory than it has kept all applications from starting.
+/// Before anything starts, `run` says what a manager would say on the chip, and how much memory is enough, to the page. Before the fix, a program
+/// that needs more memory than it has kept all applications from starting.
 #[test]
 fn what_has_no_room_is_refused_before_anything_starts() {
     let big = |gates: &str, bytes: u64| {
@@ -50,7 +50,7 @@ fn what_has_no_room_is_refused_before_anything_starts() {
     };
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("system.xml");
-    // Room for a smallest program, so that only the built one shows what is missing.
+    // Room for the smallest program, so that only the built program shows how much is missing.
     let all = [
         ("application `big`", 28 << 10),
         ("application `big`", 36 << 10),

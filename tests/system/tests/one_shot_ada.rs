@@ -210,7 +210,7 @@ fn tasks_wait_at_entries_and_suspension_objects() {
     let finished = run(&system, &[]).expect("it runs");
     let variant = &finished.result.variants[0];
     assert_eq!(variant.incidents, []);
-    // It waits twice in each period, so it has two jobs there, which no bound counts. Everything else holds.
+    // It waits twice in each period, so it has two jobs in each, which no bound counts. Everything else holds.
     let twice = "a job of `worker` was released in the same tick as the one before it, and bounds count one job in 10ms";
     for promise in finished.result.verdict.promises() {
         let because = promise.because.as_deref();

@@ -43,7 +43,7 @@ fn a_host_core_starts_cores_with_clocks_of_their_own() {
 }
 
 /// A core that writes over its ring's indices, one that never starts, and one whose ring never stays as it is: each is told with core and task, once,
-/// and what the others say is shown, each line as that of its core.
+/// and the host shows what the others say, each line as that of its core.
 #[test]
 fn bad_cores_are_told_and_the_others_go_on() {
     let text = r#"<system name="bad" paradigm="one-shot" platform="epiphany3" host="15" duration="120ms">

@@ -159,7 +159,7 @@ struct Order {
     begun: Vec<(u16, u64)>,
 }
 
-/// In which tick of the kernel each core released which tasks, and the order of the jobs on each core.
+/// The tick of the kernel in which each core released its tasks, and the order of the jobs on each core.
 fn releases_and_jobs(file: &Path) -> Order {
     let system = load_system(file, &LoadOptions::default()).expect("valid");
     let root = bulkhead_runner::place::root().expect("a checkout");

@@ -1,7 +1,7 @@
-//! Prints texts of the greatest length without a pause: TileMux reads each byte in machine mode, whether the kernel has room for the text or
-//! not.
+//! Prints texts of the greatest length without a pause: TileMux reads each byte in machine mode, whether or not the kernel has room for the
+//! text.
 //!
-//! A line counts the texts so far. It never ends by itself.
+//! A line counts the texts so far. The program never ends by itself.
 #![no_std]
 #![no_main]
 

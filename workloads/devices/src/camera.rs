@@ -47,7 +47,7 @@ fn main(program: &Program) {
         while taken < delivered && taken < packets {
             let slot = ring.part(taken % slots * packet, packet);
             if flush {
-                // What the caches have of the slot is older.
+                // The caches have older bytes of the slot.
                 slot.flush();
             }
             let name = slot.get(0);

@@ -1,6 +1,6 @@
-//! The law of the inventory: sizes of tables on the page for payers are those of the code.
+//! The law of the inventory: sizes of tables on the page of payers are those of the code.
 //!
-//! Why it exists: a reader decides by that page who can fill what, and a number that changes in the code changes nothing there. What it
+//! Why it exists: readers judge by that page who can fill a table, but a change of a number in the code does not change the page. What it
 //! deliberately does not know: sizes that the compiler computes (the costs of nodes and places) or that follow from a description.
 
 use super::Violation;
@@ -8,7 +8,7 @@ use crate::tree::Tree;
 
 /// The page.
 const PAGE: &str = "docs/reference/resources.md";
-/// Where a constant is defined, its name, and how the page says its value (`{}`).
+/// The file that defines a constant, its name, and the page's words for its value (`{}`).
 type Fact = (&'static str, &'static str, &'static str);
 
 const TILEMUX: &str = "abi/src/tilemux.rs";
@@ -130,7 +130,7 @@ fn value(text: &str, name: &str) -> Option<(usize, u64)> {
     })
 }
 
-/// A number as pages write it: in groups of three from five digits on.
+/// A number as pages write it: numbers of five or more digits are in groups of three.
 fn written(value: u64) -> String {
     let digits = value.to_string();
     if digits.len() < 5 {
@@ -212,7 +212,7 @@ mod tests {
             assert!(lines(code, page).is_empty(), "{code}");
         }
         assert_eq!(lines("\n\npub(super) const MOST: u16 = 64_000;", page), [3]);
-        // A constant that is gone, or computed.
+        // A constant that no longer exists, or is computed.
         assert_eq!(lines("const MOST: u16 = 65 * 1000;", page), [0]);
         assert_eq!(lines("const LEAST: u16 = 65_000;", page), [0]);
     }

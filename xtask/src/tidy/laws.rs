@@ -23,7 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("analysis", &["abi", "model", "random"]),
     // Result types and what users see: no machine.
     ("report", &["model", "analysis"]),
-    // Tests of what hostile programs can ask are steered; nothing on the chip can link that (it needs the host's library).
+    // Guided tests of hostile programs' requests need `fuzz`; nothing on the chip can link it (it needs the host's library).
     ("software", &["abi", "random", "fuzz", "software"]),
     ("workloads", &["abi", "random", "software", "workloads"]),
     (

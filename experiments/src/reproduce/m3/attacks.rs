@@ -26,7 +26,7 @@ pub enum Expected {
     Harm(f64),
     /// The attack succeeds: at least half of the requests are refused or not answered.
     Lost,
-    /// As many requests are served as alone, the worst within this many times the latency alone.
+    /// As many requests are served as alone, and the worst takes at most this many times the latency alone.
     Kept(f64),
 }
 
@@ -133,8 +133,8 @@ pub struct Attack {
     pub about: String,
     /// Requests or jobs that were done.
     pub served: u64,
-    /// Requests that were refused. If the run ended before the victim could say which, all that were not served before the last one that
-    /// was.
+    /// Requests that were refused. If the run ended before the victim could report them: the unserved requests before the last served
+    /// one.
     pub refused: u64,
     /// Requests that were not answered in time.
     pub unanswered: u64,
@@ -197,7 +197,7 @@ fn of_kind(kind: &Kind, result: &RunResult, seen: &[Seen]) -> Result<Vec<Attack>
         let seen_served = samples.len() as u64;
         let (served, refused, unanswered, finished) = match (counted.as_slice(), kind.served_by) {
             ([served, refused, unanswered], _) => (*served, *refused, *unanswered, true),
-            // A periodic task counts nothing: its jobs are its spans.
+            // A periodic task counts no requests: its jobs are its spans.
             (_, ServedBy::Tile) => (seen_served, 0, 0, true),
             _ => (seen_served, skipped(samples), 0, false),
         };
@@ -301,7 +301,7 @@ fn at_server(
     }
 }
 
-/// Requests without a sample among those with one. A victim numbers its requests, and only those that are served have samples.
+/// Requests without a sample between the first and the last one with a sample. A victim numbers its requests, and only served requests have samples.
 fn skipped(samples: &[Sample]) -> u64 {
     let numbers = || samples.iter().map(|sample| sample.number);
     match (numbers().min(), numbers().max()) {

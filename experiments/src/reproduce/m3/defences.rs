@@ -283,7 +283,7 @@ mod tests {
         insta::assert_snapshot!(summary(&sample()));
     }
 
-    /// A request that waits for the end of the run is neither refused nor without an answer, and still not served.
+    /// A request that still waits at the end of the run is neither refused nor without an answer, but it is not served.
     #[test]
     fn requests_that_are_not_made_count_as_lost() {
         let late = Attack {

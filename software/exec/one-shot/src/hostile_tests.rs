@@ -1,5 +1,5 @@
-//! Records of ports and queues, and rings, that another core has written over: whoever uses them stays in the window of the record's core,
-//! never fails for itself, and never waits for more than it was told to.
+//! Records of ports and queues, and rings, that another core has overwritten: their user stays in the window of the record's core,
+//! does not itself fail, and never waits longer than it was told to.
 //!
 //! Why it exists: writers follow a record with their own rights, and a reader of a ring runs on the host. What it deliberately does not know:
 //! orders of accesses (`orders`).
@@ -93,7 +93,7 @@ impl Memory for Windows {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Another core stores so many bytes of a word at a place behind the record.
+    /// Another core stores this many bytes of a word at an offset from the record.
     Overwrites(u64, usize, u64),
     Write(usize),
     Read(usize),
@@ -154,7 +154,7 @@ fn story(steps: Vec<Step>) -> TestCaseResult {
                     port::write(&mut chip, &found, caller, &vec![7; *size])
                 }
                 Some(Any::Queue(found)) => {
-                    // An item of the size that the record says, if it is a size at all.
+                    // An item of the size that the record gives, if that is a valid size.
                     let size = if found.size() < 5000 {
                         found.size() as usize
                     } else {

@@ -102,8 +102,8 @@ mod tests {
         Ok(())
     }
 
-    /// Whenever the reader answers, whether it has read or not: the writer stays inside the region, and of as many consecutive pieces
-    /// as it has credits plus one, no two overlap. So such a reader loses bytes of this stream and nothing else.
+    /// Whenever the reader answers, and whether or not it has read, the writer stays inside the region, and no two of any
+    /// `credits + 1` consecutive pieces overlap. So such a reader loses bytes of this stream and nothing else.
     fn wayward(lengths: Vec<u64>, region: u64, credits: u64, page: u64) -> TestCaseResult {
         let Some(mut pieces) = Pieces::new(region, credits, page) else {
             prop_assert!(u128::from(region / page) < u128::from(credits) + 1);

@@ -1,4 +1,4 @@
-//! Memory: whatever is read is the one program that the double knows, and what is written is forgotten.
+//! Memory: reads return the one program that the double knows, and writes are forgotten.
 
 use super::kernel;
 use bulkhead_abi::dtu::DtuError;

@@ -60,21 +60,21 @@ pub enum Fault {
 /// What the kernel knows.
 #[derive(Clone, Debug, Default)]
 pub struct Kernel {
-    /// Activities that live, by the selectors of their manager.
+    /// Activities that are alive, by the selectors of their manager.
     pub alive: BTreeMap<u16, u16>,
     /// What is to fail.
     pub fault: Option<Fault>,
-    /// Whether that has happened.
+    /// Whether it has failed.
     pub has_failed: bool,
     /// Calls so far.
     pub calls: usize,
     /// Transfers so far.
     pub transfers: usize,
-    /// Activities that a call stopped, whose ends their manager has not heard of.
+    /// Activities that a call stopped, and whose ends their manager has not yet heard of.
     pub stopped: Vec<u16>,
     /// What was printed.
     pub lines: Vec<String>,
-    /// Activities that each selector has named, and endpoints that each activity has: numbers depend on nobody else.
+    /// Activities that each selector has named, and endpoints of each activity, so that its numbers depend on no other.
     created: BTreeMap<u16, u16>,
     endpoints: BTreeMap<u16, u16>,
 }
@@ -83,7 +83,7 @@ thread_local! {
     static KERNEL: RefCell<Kernel> = RefCell::default();
 }
 
-/// A new kernel with nothing; a clock at 0.
+/// Starts with a new, empty kernel and a clock at 0.
 pub fn reset(fault: Option<Fault>) {
     super::time::set(0);
     with(|kernel| {
@@ -122,7 +122,7 @@ pub fn transfer() -> Result<(), DtuError> {
 /// A call.
 ///
 /// # Errors
-/// The one that the test wants; [`SyscallError::NoActivity`] about an activity that is not there.
+/// The one that the test wants; [`SyscallError::NoActivity`] if the activity does not exist.
 pub fn call(request: &Syscall) -> Result<Results, SyscallError> {
     with(|kernel| {
         kernel.calls += 1;
@@ -144,7 +144,7 @@ fn results<const N: usize>(words: [u64; N]) -> Results {
 
 impl Kernel {
     fn grant(&mut self, request: &Syscall) -> Result<Results, SyscallError> {
-        // A manager's own selector is always there.
+        // A manager's own selector always exists.
         let there = |kernel: &Self, activity: u16| match activity == 0
             || kernel.alive.contains_key(&activity)
         {

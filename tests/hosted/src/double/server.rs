@@ -18,13 +18,13 @@ pub const CLIENTS: usize = 64;
 pub const PRIORITIES: usize = 3;
 /// See [`PRIORITIES`].
 pub const SLOTS: usize = 6;
-/// No service looks at its alarms so often without time passing.
+/// No service looks at its alarms this often while no time passes.
 const TURNS: usize = 1000;
 
 /// What happens.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A request of a client and an activity; its number is the step's.
+    /// A client and an activity send a request; its number is that of the step.
     Ask(Client, u16, Vec<u8>),
     /// The sender of the request of this step is gone.
     Gone(usize),
@@ -60,7 +60,7 @@ pub fn answers(program: fn() -> u64, steps: Vec<Option<Step>>) -> Vec<Answer> {
 
 /// The service that the program offers.
 pub trait Service {
-    /// Most nanoseconds of a request.
+    /// The most nanoseconds that a request takes.
     fn estimate(&mut self, client: Client, operation: u64, body: &[u8]) -> u64;
     /// Answers a request, now or later.
     fn serve(&mut self, request: Incoming);
@@ -167,7 +167,7 @@ impl Server {
         SLOTS
     }
 
-    /// Tells the story to a service, and ends with it.
+    /// Runs a service over the story, and ends when the story does.
     pub fn run(&mut self, service: &mut impl Service) -> u64 {
         let Story { steps, answers } = STORY.take();
         let mut waits: BTreeMap<usize, Rc<Cell<bool>>> = BTreeMap::new();

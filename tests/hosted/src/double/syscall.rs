@@ -1,4 +1,4 @@
-//! System calls: what the library offers of them, answered by the double's kernel.
+//! The library's system calls, answered by the double's kernel.
 
 use super::kernel;
 use bulkhead_abi::syscall::{

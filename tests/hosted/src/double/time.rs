@@ -11,12 +11,12 @@ pub fn now() -> u64 {
     NOW.get()
 }
 
-/// The clock shows this from now on.
+/// Sets the clock.
 pub fn set(now: u64) {
     NOW.set(now);
 }
 
-/// Nothing else happens until then.
+/// Sets the clock to this moment; nothing else happens until then.
 pub fn sleep_until(moment: u64) {
     NOW.set(now().max(moment));
 }

@@ -1,8 +1,8 @@
-//! A manager beside a kernel that refuses any one call: whatever is refused concerns one group of applications, and what the manager does not
+//! A manager beside a kernel that refuses any one call: a refusal concerns one group of applications, and a message that the manager does not
 //! believe changes nothing.
 //!
-//! The state is the text of everything that the manager keeps, by applications. Left out: how many selectors it has given out, which it never
-//! takes back; the modules, which only its start opens; and whether somebody was already reported for a lie.
+//! The state is the text of everything that the manager keeps, by applications. Left out: the number of selectors that it has given out and
+//! never takes back; the modules, which only its start opens; and whether a sender was already reported for a lie.
 
 use crate::draft::{Draft, Receiver};
 use crate::kernel::{self, Fault};
@@ -54,7 +54,7 @@ const TEXT: &str = r#"<system name="x" platform="p">
 struct Scene {
     system: Subsystem,
     is_root: bool,
-    /// Of each application, in the order of the description; then of the manager below.
+    /// The group of each application, in the order of the description; then that of the manager below.
     groups: &'static [usize],
     count: usize,
     life: Vec<Event>,
@@ -160,8 +160,8 @@ fn of_draft(draft: &Draft) -> String {
     format!("{parts:?} {contents:?} {rest:?}")
 }
 
-/// The same without the numbers of selectors and activities. A manager that gives up an application at its start gives its successors other
-/// selectors, and they are names.
+/// The same without the numbers of selectors and activities. If a manager gives up an application at its start, later applications get other
+/// selectors, which are only names.
 fn shape(draft: &Draft) -> String {
     let header = Environment {
         activity: 0,
@@ -242,13 +242,13 @@ fn digest(scene: &Scene, world: &World, of_draft: fn(&Draft) -> String) -> (Vec<
 enum Event {
     /// An application stops, if it is alive.
     Stops(usize, StopCause),
-    /// Something with this place says that it offers what is under a selector: an application, the manager below, or nobody.
+    /// The sender at this place (an application, the manager below, or nobody) says that it offers what a selector names.
     Offers(usize, u16),
-    /// Something reports a word.
+    /// The sender at this place reports a word.
     Reports(usize, u64),
     /// The manager above says a word.
     Hears(u64),
-    /// So many turns of work.
+    /// The manager works for this many turns.
     Works(usize),
 }
 
@@ -274,7 +274,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The selector and the activity of something: applications, then the manager below, then nobody.
+/// The selector and the activity at a place: applications come first, then the manager below, then nobody.
 fn activity(world: &World, place: usize) -> (u16, u16) {
     let drafts = world
         .drafts
@@ -286,8 +286,8 @@ fn activity(world: &World, place: usize) -> (u16, u16) {
     })
 }
 
-/// What the manager must not believe, from the description alone: services that an application does not have, and news about imports that the
-/// manager below does not offer, or that its part does not allow.
+/// Whether the description alone shows that the manager must not believe an event: services that an application does not have, and news about
+/// imports that the manager below does not offer, or that its part does not allow.
 fn is_lie(system: &Subsystem, event: &Event) -> bool {
     match *event {
         Event::Offers(place, selector) => {
@@ -315,7 +315,7 @@ fn is_lie(system: &Subsystem, event: &Event) -> bool {
     }
 }
 
-/// Works until nothing is left to do, or so many turns.
+/// Works until nothing is left to do, or for this many turns.
 fn work(world: &mut World, turns: usize) {
     for turn in 0..turns {
         for activity in kernel::with(|kernel| std::mem::take(&mut kernel.stopped)) {
@@ -332,9 +332,9 @@ fn work(world: &mut World, turns: usize) {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
 struct End {
-    /// What became of each group; or why the system did not start.
+    /// The state of each group at the end, or why the system did not start.
     groups: Result<Vec<String>, String>,
-    /// Calls and transfers of the start, and of all.
+    /// Calls and transfers of the start, and of the whole run.
     start: (usize, usize),
     all: (usize, usize),
     has_failed: bool,
@@ -344,7 +344,7 @@ fn used() -> (usize, usize) {
     kernel::with(|kernel| (kernel.calls, kernel.transfers))
 }
 
-/// A manager starts and lives through events.
+/// Runs a manager: its start, and then these events.
 fn run(scene: &Scene, events: &[Event], fault: Option<Fault>) -> End {
     kernel::reset(fault);
     let world = World::start(&scene.system, scene.is_root);
@@ -388,7 +388,7 @@ fn live(scene: &Scene, world: &mut World, event: &Event) {
             let (_, activity) = activity(world, place);
             world.reported(activity, word);
         }
-        // Nobody is above the root manager.
+        // The root manager has no manager above it.
         Event::Hears(_) if scene.is_root => {}
         Event::Hears(word) => world.told(word),
         Event::Works(turns) => work(world, turns),
@@ -401,7 +401,7 @@ fn live(scene: &Scene, world: &mut World, event: &Event) {
     }
 }
 
-/// What one fault does: it stops the whole start with its reason, or it concerns one group.
+/// Checks what one fault does: it stops the whole start with its reason, or it concerns one group.
 fn concerns_one(scene: &Scene, events: &[Event], without: &End, fault: Fault) -> TestCaseResult {
     let with = run(scene, events, Some(fault));
     prop_assert!(with.has_failed, "{:?} did not happen", fault);
@@ -500,7 +500,7 @@ fn life_below() -> Vec<Event> {
 /// Each call and each transfer of a whole life is refused once.
 #[test]
 fn a_refusal_concerns_one_group() {
-    // So many calls start everything, and each application that comes back needs about ten.
+    // Starting everything takes this many calls, and each application that comes back needs about ten.
     for (scene, least) in [(root(), (200, 50)), (below(), (60, 40))] {
         let without = run(&scene, &scene.life, None);
         assert!(without.groups.is_ok() && !without.has_failed);
@@ -523,7 +523,7 @@ fn a_refusal_concerns_one_group() {
     }
 }
 
-/// What the manager is told and must not believe.
+/// The manager is told what it must not believe.
 #[test]
 fn lies_change_nothing() {
     kernel::reset(None);
@@ -546,7 +546,7 @@ fn lies_change_nothing() {
         assert!(is_lie(&scene.system, &lie), "{lie:?}");
         live(&scene, &mut world, &lie);
     }
-    // What is over stays over, and what is old is no news.
+    // What has ended stays ended, and old news is ignored.
     let over = news(0, 2, Standing::Ended);
     live(&scene, &mut world, &Event::Reports(8, over));
     work(&mut world, 10_000);
@@ -560,8 +560,9 @@ fn lies_change_nothing() {
 
 /// A life of random events; one call or transfer in it is refused.
 ///
-/// What the work is done for while events come decides how far each application has come, and whoever is given up needs no work. So only lives
-/// in which all work is done before the next event end equally for the others; any other life has to end, and to believe no lies.
+/// If an event comes while work is left, each application has come only as far as the work done for it, and an application that is given up
+/// needs no work. So the other groups end in the same way only if all work is done before each next event. Any other life must end, and must
+/// believe no lies.
 fn story(scene: &Scene, events: Vec<Event>, place: u16, error: usize) -> TestCaseResult {
     let fault = |(calls, transfers): (usize, usize)| {
         let place = usize::from(place) % (calls + transfers);

@@ -1,7 +1,7 @@
-//! A request that the timer or the console refuses changes nothing: whatever is asked later is answered as if nobody had made it.
+//! A request that the timer or the console refuses changes nothing: later requests are answered as if nobody had made it.
 //!
-//! Their state is private, so it is compared by everything that it can lead to: the same story is told twice, the second time without the
-//! requests that were refused. Every other answer must be the same, at the same time and in the same order, and every line.
+//! Their state is private, so the test compares everything that depends on it. It runs the same story twice, the second time without the
+//! requests that were refused. Every other answer must be the same, at the same time and in the same order, and so must every line.
 
 use crate::kernel;
 use crate::server::{Answer, Client, Step, answers};
@@ -16,13 +16,13 @@ fn message(request: &impl Request) -> Vec<u8> {
     Buffer::new().request(request).to_vec()
 }
 
-/// Who asks: two gates, two clients at each, and two activities that share each: few, so that they meet often.
+/// A sender: two gates, two clients at each, and two activities that share each client. They are few, so that they meet often.
 fn who() -> impl Strategy<Value = (Client, u16)> {
     (0usize..2, 0u64..2, 1u16..3)
         .prop_map(|(priority, label, activity)| (Client { priority, label }, activity))
 }
 
-/// A request as it is, cut off, or of no operation.
+/// A request that is whole, cut off, or of no operation.
 fn damaged(whole: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     let noise = prop::collection::vec(any::<u8>(), 0..24);
     prop_oneof![
@@ -42,7 +42,7 @@ fn step(requests: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Step>
     prop_oneof![
         8 => (who(), damaged(requests)).prop_map(|((client, activity), bytes)| Step::Ask(client, activity, bytes)),
         1 => (0usize..40).prop_map(Step::Gone),
-        // Also long enough for a look at those that wait.
+        // Some waits are long enough for the service to look at the requests that wait.
         4 => prop_oneof![4 => 0u64..2_000, 1 => 0u64..30_000_000].prop_map(Step::Wait),
     ]
 }
@@ -73,12 +73,12 @@ fn word(answer: &Answer) -> u64 {
     u64::from_le_bytes(*bytes)
 }
 
-/// Whether the service refused a request. One whose sender was gone is dropped, which is no refusal.
+/// Whether the service refused a request. It drops a request whose sender was gone, which is no refusal.
 fn is_refused(answer: &Answer) -> bool {
     word(answer) != 0 && word(answer) != Status::Closed.code()
 }
 
-/// Tells a story: the answers, and what was printed.
+/// Runs a story. Returns the answers, and what was printed.
 fn told(program: fn() -> u64, steps: &[Option<Step>]) -> (Vec<Answer>, Vec<String>) {
     kernel::reset(None);
     let answers = answers(program, steps.to_vec());
@@ -91,7 +91,7 @@ fn story(program: fn() -> u64, steps: Vec<Step>) -> Result<usize, TestCaseError>
     let (all, lines) = told(program, &steps);
     let mut numbers: Vec<usize> = all.iter().map(|answer| answer.1).collect();
     numbers.sort_unstable();
-    // At its end the service drops what it still keeps, so every request is answered, once.
+    // At its end the service drops the requests that it still keeps, so every request is answered once.
     let asked = steps
         .iter()
         .enumerate()
@@ -156,7 +156,7 @@ fn the_timer_refuses_and_goes_on() {
         ask(1, 1, vec![1]),
         ask(0, 1, message(&Next {})),
     ];
-    // More than the gates have slots: one has the timer's place, and one too many asks.
+    // With the timer, which has one slot, this is one request more than the gates have slots.
     steps.extend((0..6).map(|_| ask(2, 3, message(&Sleep { moment: 5_000 }))));
     steps.push(Step::Wait(1_500));
     let refused = story(crate::timer::program, steps.clone()).expect("the same");

@@ -249,7 +249,7 @@ fn a_text_of_a_neighbour_delays_a_job_by_one_call() {
     println!(
         "begun after and response: alone {alone:?}, beside texts {beside:?} ns; call {call}, switch {switch}"
     );
-    // Half of what such a call took when it was first seen.
+    // Half of the time that such a call took when it was first measured.
     assert!(beside[0] > alone[0] + 2_300, "no call was under way");
     assert!(beside[0] <= call + switch, "{beside:?}");
     assert!(beside[1] > alone[1] + 2_300, "{alone:?}, {beside:?}");

@@ -54,7 +54,7 @@ fn tasks_respond_within_the_bounds_of_the_analysis() {
                 [task.begin, task.worst].map(|ticks| ticks.expect("it has jobs"));
             assert!(result.microseconds(response) <= bound, "{task:?}");
             if reservation.app == "slow" {
-                // All are released together every ten milliseconds: it begins after one job of each of the others.
+                // All are released together every ten milliseconds, so this one begins after one job of each of the others.
                 let others = ["fast", "middle"].map(|app| spans(seen, app).latency.min);
                 assert!(begin >= others.iter().sum(), "{task:?}, {others:?}");
                 assert!(
@@ -63,7 +63,7 @@ fn tasks_respond_within_the_bounds_of_the_analysis() {
                 );
             }
             // The bound holds for this system, not for every system. It also counts the kernel's requests, a call to TileMux before the job, and one
-            // of each budget above; none of these jobs meets one.
+            // of each budget above; none of these jobs meets such a request or call.
             let response = reservation.response.unwrap();
             let asked = (response + requests.jitter).div_ceil(requests.period) * requests.cost;
             let own = reservation.priority;

@@ -40,7 +40,7 @@ fn any_call() -> impl Strategy<Value = Call> {
     )
 }
 
-/// Any calls of three activities, one of which is the manager.
+/// Random calls of three activities, one of which is the manager.
 fn story(calls: Vec<Call>) -> TestCaseResult {
     let (mut system, mut chip) = boot();
     create(&mut system, &mut chip, 100, SEL_TILES + 2);
@@ -78,7 +78,7 @@ fn story(calls: Vec<Call>) -> TestCaseResult {
         while system.reported().is_some() {}
         prop_assert_eq!(system.space().check(), Ok(()));
     }
-    // Every endpoint of an activity belongs to one that exists.
+    // Each endpoint belongs to an activity that exists.
     for ((tile, number), endpoint) in &chip.endpoints {
         let owner = match endpoint {
             Endpoint::Send(e) => e.activity,

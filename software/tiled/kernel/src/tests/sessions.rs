@@ -399,7 +399,7 @@ fn semaphores_wake_in_order_and_go_with_all_who_wait() {
         gone += usize::from(words(&reply) == Err(SyscallError::Gone));
     }
     assert_eq!(gone, 2);
-    // Another semaphore gets the same selectors: the client has no right to it, and only the server, which has, is woken by it.
+    // Another semaphore gets the same selectors. The client has no right to it. The server has, and is the only one that it wakes.
     let again = [
         Syscall::CreateSemaphore {
             target: 70,

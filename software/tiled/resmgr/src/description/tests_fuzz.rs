@@ -68,7 +68,7 @@ fn damaged(all: &[Damage]) -> String {
     pieces.concat()
 }
 
-/// The manager reads a text or refuses it, and it can read again every part that it hands on.
+/// The manager reads a text or refuses it. It can read each part that it hands on.
 fn holds(text: &str) -> TestCaseResult {
     match read(text) {
         Err(mistake) => prop_assert!(

@@ -724,7 +724,7 @@ impl World {
     }
 }
 
-/// A story of any clients, from a fresh store.
+/// A story of several clients that begins with a fresh store.
 fn story(steps: Vec<Step>) -> TestCaseResult {
     let mut world = World::new();
     for activity in 1..4 {
@@ -743,7 +743,7 @@ fn story(steps: Vec<Step>) -> TestCaseResult {
             world.perform(&Step::End(activity));
         }
     }
-    // Pieces that could not be taken back before are taken back now.
+    // The service now takes back pieces that it could not take back before.
     world.files.forget_hints();
     while world.files.clean(None) {
         world.follow();

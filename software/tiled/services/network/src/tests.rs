@@ -688,7 +688,7 @@ pub fn cases() -> ProptestConfig {
     }
 }
 
-/// What arrives or is asked: its kind, numbers, and contents.
+/// A frame that arrives or a request: its kind, numbers, and contents.
 type Frame = (u8, [u8; 8], Vec<u8>);
 
 fn frame() -> impl Strategy<Value = Frame> {

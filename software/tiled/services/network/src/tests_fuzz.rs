@@ -204,7 +204,7 @@ fn story(steps: Vec<Step>, most: usize) -> TestCaseResult {
     }
     (0..4).for_each(|activity| world.forget(activity));
     prop_assert_eq!(world.stack.waiting(), 0);
-    // What lingers goes, too.
+    // Sockets that linger go, too.
     for _ in 0..200 {
         world.now += 1_000_000_000;
         world.step();

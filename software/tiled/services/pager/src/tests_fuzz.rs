@@ -67,7 +67,7 @@ fn story(steps: Vec<Step>, limit: u64, shared: u64) -> TestCaseResult {
         match step {
             Step::Fault(client, address, access, most) => {
                 let Ok(given) = all.fault(client, address, access, most) else {
-                    // Requests are checked first and change the state only then.
+                    // The pager checks a request before the request changes the state.
                     prop_assert_eq!(before, digest(&all));
                     continue;
                 };

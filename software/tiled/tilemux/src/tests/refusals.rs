@@ -268,7 +268,7 @@ fn story(steps: Vec<Step>, realtime: bool) -> TestCaseResult {
         for known in &tile.translations {
             prop_assert!(is_true(&mux, &tile, *known), "{:x?}", known);
         }
-        // The running activity is ready and may run, and if one could run, one does.
+        // The running activity is ready and may run. If an activity may run, one runs.
         let chosen = match mux.decide(now) {
             Decision::Run { member, .. } => mux.at(member).map(|activity| activity.id),
             Decision::Idle { .. } => None,
