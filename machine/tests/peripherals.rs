@@ -650,7 +650,7 @@ fn a_device_and_harts_write_the_same_lines() {
     }
 }
 
-/// Windows of any length change nothing, with several numbers of harts, and all waits are booked.
+/// Windows of any length change nothing, with several numbers of harts, and devices keep their rates.
 #[test]
 fn coherent_devices_depend_on_no_window() {
     for harts in [&[3u16][..], &[2, 1], &[1, 1, 2]] {
