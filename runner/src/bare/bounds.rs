@@ -63,8 +63,8 @@ fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
     };
     if cluster.coherent {
         return Err(format!(
-            "cluster `{}` is coherent with another one, which is asked for every line that misses; waits for its answers, for its requests of \
-             the same line and for lines that it takes are not counted; in a cluster that is not `coherent` it would be judged",
+            "cluster `{}` is coherent with other clusters or devices, and waits for their answers, for their requests for the same line and for \
+             lines that they take are not counted; on a cluster that is not `coherent` it would be judged",
             cluster.name
         ));
     }

@@ -68,7 +68,7 @@ fn programs_share_lines_across_coherent_clusters() {
     assert!(waited(lock, "right", "left", "reservation in tile 0") > 0);
     let promises = format!("{:?}", run.result.verdict.promises());
     assert!(
-        promises.contains("cluster `a57s` is coherent with another one"),
+        promises.contains("cluster `a57s` is coherent with other clusters or devices"),
         "{promises}"
     );
 }
