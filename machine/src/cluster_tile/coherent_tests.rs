@@ -107,6 +107,24 @@ impl Outside {
 }
 
 impl World {
+    /// Many steps, and then as many as end what is under way. Between them, and at the end, all is as it must be.
+    pub(super) fn live(&mut self, seed: u64) {
+        for step in 0..20_000 {
+            self.step(true);
+            if step % 16 == 0 {
+                self.check();
+            }
+        }
+        for round in 0.. {
+            if self.is_quiet() {
+                break;
+            }
+            assert!(round < 100_000, "seed {seed}: something waits forever");
+            self.step(false);
+        }
+        self.check();
+    }
+
     /// A packet arrives somewhere, or memory completes something.
     pub(super) fn serve_outside(&mut self) {
         let device = u64::from(self.outside().has_device);
@@ -386,20 +404,7 @@ fn a_device_is_coherent_with_clusters() {
         let lines = [3, 6, 12, 24][(seed % 4) as usize];
         let mut world = World::new(seed, (clusters, 2), lines, 2);
         world.outside().has_device = true;
-        for step in 0..20_000 {
-            world.step(true);
-            if step % 16 == 0 {
-                world.check();
-            }
-        }
-        for round in 0.. {
-            if world.is_quiet() {
-                break;
-            }
-            assert!(round < 100_000, "seed {seed}: something waits forever");
-            world.step(false);
-        }
-        world.check();
+        world.live(seed);
         accesses += world.outside().piece;
         for directory in &world.directories {
             for row in directory.coverage.0.keys() {

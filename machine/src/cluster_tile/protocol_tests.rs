@@ -500,20 +500,7 @@ fn run(clusters: u8, accesses: u64) -> (Table, Table) {
         let lines = [3, 6, 12, 24][(seed % 4) as usize];
         let registers = [1, 2, 4][(seed % 3) as usize];
         let mut world = World::new(seed, (clusters, ports), lines, registers);
-        for step in 0..20_000 {
-            world.step(true);
-            if step % 16 == 0 {
-                world.check();
-            }
-        }
-        for round in 0.. {
-            if world.is_quiet() {
-                break;
-            }
-            assert!(round < 100_000, "seed {seed}: something waits forever");
-            world.step(false);
-        }
-        world.check();
+        world.live(seed);
         assert!(world.harts.iter().all(|h| h.late.is_empty()), "seed {seed}");
         let directories = world.directories.iter();
         for (into, from) in world
