@@ -8,8 +8,8 @@
 //!
 //! A coherent device asks as a cluster does, but keeps no copy: clusters share a line that it reads, and give up a line that it writes.
 //!
-//! Who can fill it: a cluster has as many requests here as its second level has transactions, a device as many as it may have under way.
-//! Each request waits for one turn of each other request for the same line.
+//! Who can fill it: a cluster has at most one request here for each transaction of its second level, and a device at most `outstanding`
+//! requests. Each request waits for one turn of each other request for the same line.
 
 use crate::hart::QosIds;
 use crate::ledger::{Ledger, Resource, Transaction as Kind};

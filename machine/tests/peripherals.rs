@@ -453,21 +453,27 @@ fn busy(harts: &[u16]) -> (PlatformConfig, Vec<Placed>) {
     (config, programs)
 }
 
+/// A busy chip runs in one piece and in windows of any length: both do the same, and devices keep their rates. Returns the machine.
+fn as_in_pieces(config: &PlatformConfig, programs: &[Placed]) -> Machine {
+    let until = 300_000;
+    let mut whole = machine(config, programs);
+    assert_eq!(whole.run(RunLimit { ticks: until }, None), Outcome::Limit);
+    let mut pieces = machine(config, programs);
+    in_pieces(&mut pieces, until);
+    assert!(register(&whole, COMPLETED) > 10);
+    assert_eq!(whole.statistics(), pieces.statistics());
+    assert_eq!(whole.digest(), pieces.digest());
+    for transaction in [Transaction::DmaRead, Transaction::DmaWrite] {
+        keeps_its_rate(&begins(&whole, transaction));
+    }
+    whole
+}
+
 #[test]
 fn the_length_of_a_window_changes_nothing() {
     for harts in [&[0, 0, 0][..], &[3], &[2, 1]] {
         let (config, programs) = busy(harts);
-        let until = 300_000;
-        let mut whole = machine(&config, &programs);
-        assert_eq!(whole.run(RunLimit { ticks: until }, None), Outcome::Limit);
-        let mut pieces = machine(&config, &programs);
-        in_pieces(&mut pieces, until);
-        assert!(register(&whole, COMPLETED) > 10);
-        assert_eq!(whole.statistics(), pieces.statistics());
-        assert_eq!(whole.digest(), pieces.digest(), "{harts:?}");
-        for transaction in [Transaction::DmaRead, Transaction::DmaWrite] {
-            keeps_its_rate(&begins(&whole, transaction));
-        }
+        let whole = as_in_pieces(&config, &programs);
         let ledger = whole.ledger();
         let bookings = ledger.bookings();
         let culprit = |device: TileId| {
@@ -659,17 +665,7 @@ fn coherent_devices_depend_on_no_window() {
         config.tiles = coherent(harts).tiles;
         config.peripherals[0].coherent = true;
         config.peripherals[1].coherent = harts.len() != 2;
-        let until = 300_000;
-        let mut whole = machine(&config, &programs);
-        assert_eq!(whole.run(RunLimit { ticks: until }, None), Outcome::Limit);
-        let mut pieces = machine(&config, &programs);
-        in_pieces(&mut pieces, until);
-        assert!(register(&whole, COMPLETED) > 10);
-        assert_eq!(whole.statistics(), pieces.statistics());
-        assert_eq!(whole.digest(), pieces.digest(), "{harts:?}");
-        for transaction in [Transaction::DmaRead, Transaction::DmaWrite] {
-            keeps_its_rate(&begins(&whole, transaction));
-        }
+        as_in_pieces(&config, &programs);
     }
 }
 

@@ -22,6 +22,7 @@ macro_rules! manager {
     ($($name:ident = $path:literal,)*) => {
         $(
             #[path = $path]
+            // Only the program's event loop, which is not among these files, calls some of their functions.
             #[allow(dead_code)]
             mod $name;
         )*
