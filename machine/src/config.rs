@@ -16,7 +16,7 @@ mod translator;
 
 use crate::accelerator::AcceleratorConfig;
 use crate::cable::CableConfig;
-use crate::config::dram::{BandwidthConfig, ControllerConfig};
+use crate::config::dram::{BandwidthConfig, ControllerConfig, InitialShare};
 use crate::device::clock::{ClockConfig, DRIFT_MAX};
 use crate::device::network::NetworkCardConfig;
 use crate::hart::HartConfig;
@@ -355,6 +355,9 @@ pub struct DramConfig {
     pub controller: Option<ControllerConfig>,
     /// The bandwidth controller, which needs a controller with slots.
     pub bandwidth: Option<BandwidthConfig>,
+    /// The shares that RCIDs other than 0 have there when the machine starts; the others have no reserved slot and a weight of 1, and RCID 0 has all
+    /// slots that can be reserved and are not.
+    pub shares: Vec<InitialShare>,
 }
 
 /// DDR3-1600 with one tick per cycle (JEDEC JESD79-3F, 11-11-11; tRFC of chips of 1 Gbit is 110 ns, of 2 Gbit 160 ns: 128 cycles), one
@@ -376,6 +379,7 @@ impl Default for DramConfig {
             frontend: 8,
             controller: None,
             bandwidth: None,
+            shares: Vec::new(),
         }
     }
 }
@@ -776,9 +780,7 @@ fn validate_memory(memory: &MemoryConfig) -> Result<(), String> {
         let Some(controller) = slots else {
             return Err("a bandwidth controller needs a controller with slots".into());
         };
-        if bandwidth.blocks < 2 || bandwidth.reservable(&controller).is_none() {
-            return Err("refreshes leave no block that could be reserved".into());
-        }
+        bandwidth.check(&controller, &d.shares)?;
     }
     if memory.size == 0 || !memory.size.is_multiple_of(4096) {
         return Err("the size must be a positive multiple of 4096 bytes".into());

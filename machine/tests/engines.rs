@@ -43,6 +43,7 @@ fn block_memory() -> DramConfig {
         frontend: 10,
         controller: None,
         bandwidth: None,
+        shares: Vec::new(),
     }
 }
 

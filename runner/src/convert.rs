@@ -7,7 +7,7 @@ mod peripherals;
 
 use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::cable::{CableConfig, Faults};
-use bulkhead_machine::config::dram::BandwidthConfig;
+use bulkhead_machine::config::dram::{BandwidthConfig, InitialShare};
 use bulkhead_machine::config::{
     CacheConfig, CapacityConfig, Channels, ClusterConfig, CoreConfig, DmaConfig, DramConfig,
     DtuConfig, EngineConfig, LocalMemoryConfig, MemoryConfig, NetworkConfig, PlatformConfig,
@@ -86,6 +86,10 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
             .map(|memory| MemoryConfig {
                 id: memory.id,
                 dram: DramConfig {
+                    shares: match bandwidth(platform, &memory.dram) {
+                        Some(_) => shares(platform),
+                        None => Vec::new(),
+                    },
                     bandwidth: bandwidth(platform, &memory.dram),
                     ..dram(&memory.dram, memory.size.0, cycle(&memory.dram.clock))
                 },
@@ -411,7 +415,24 @@ fn dram(dram: &platform::Dram, size: u64, cycle: u64) -> DramConfig {
             .as_ref()
             .map(|part| controller(dram, part, size, cycle)),
         bandwidth: None,
+        shares: Vec::new(),
     }
+}
+
+/// The shares that the description gives to harts with ways of their own.
+fn shares(platform: &Platform) -> Vec<InitialShare> {
+    let clusters = platform
+        .tiles
+        .iter()
+        .filter_map(|tile| tile.cluster.as_ref());
+    let partitions = clusters.flat_map(|cluster| &cluster.partitions);
+    let given = partitions.filter(|one| !one.share.is_default());
+    let share = |one: &platform::Partition| InitialShare {
+        rcid: ClusterConfig::rcid_of(one.hart as usize),
+        reserved: one.share.reserved as u16,
+        weight: one.share.weight as u8,
+    };
+    given.map(share).collect()
 }
 
 /// A bandwidth controller knows the identifiers of all clusters.
@@ -564,6 +585,31 @@ mod tests {
             mcids: 16,
         };
         assert_eq!(config.memories[0].dram.bandwidth, Some(expected));
+    }
+
+    /// A program's share is that of the RCIDs of its harts, in each memory with a controller; whoever gives none has none in the list.
+    #[test]
+    fn a_bandwidth_controller_has_the_shares_of_programs() {
+        let text = r#"<system name="s" paradigm="bare" platform="virt-shares"><domain name="d">
+            <app name="a" harts="1-2" program="memory/measure" ways="2-3" reserved="8" weight="0"/>
+            <app name="b" harts="3" program="memory/measure" ways="4-5"/>
+        </domain></system>"#;
+        let system = bulkhead_model::load_system_text("s", text, &LoadOptions::default());
+        let config = convert_system(&system.expect("valid"), None);
+        let share = |rcid| InitialShare {
+            rcid,
+            reserved: 8,
+            weight: 0,
+        };
+        assert_eq!(config.memories[0].dram.shares, [share(2), share(3)]);
+        assert!(config.validate().is_ok());
+        let mut more = config;
+        more.memories[0].dram.shares[0].reserved = 60;
+        let refused = more.validate().expect_err("too many").to_string();
+        assert!(
+            refused.contains("68 slots of each window are reserved"),
+            "{refused}"
+        );
     }
 
     /// A program's ways are those of an RCID that only its hart has, and one hart reaches the controller.

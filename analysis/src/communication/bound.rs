@@ -64,6 +64,8 @@ pub enum Method {
     Tandem,
     /// One slot of each other requester before each access.
     Turns,
+    /// The slots that shares of a memory's bandwidth give to others before each access.
+    Shares,
     /// The lumped link; only where it happens to be the smallest.
     LumpedLink,
 }
@@ -86,6 +88,9 @@ impl Method {
             }
             Method::Turns => {
                 "turns: one slot of each other hart before each access (round robin over requesters, after Paolieri et al., ECRTS 2009)"
+            }
+            Method::Shares => {
+                "shares: reserved slots of each window, and start-time fair queueing of the others (Goyal, Vin and Cheng, SIGCOMM 1996)"
             }
             Method::LumpedLink => "lumped link: Balakrishnan and Ozguner, IEEE TPDS 9(7), 1998",
         }

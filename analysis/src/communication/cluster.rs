@@ -38,7 +38,8 @@ use super::scenario::{
     Arbitration, CommunicationError, NetworkScenario, Pool, Resource, Source, Step, Ticks,
     TransactionClass, TransactionId,
 };
-use super::turns::{Rivals, Times, UnderWay};
+use super::shares::{Share, Shares};
+use super::turns::{Order, Rivals, Times, UnderWay};
 use bulkhead_model::platform::{
     Cache, Cluster, Memory, MissRegisters, Network, Pipeline, Platform, Tile,
 };
@@ -88,6 +89,25 @@ pub enum ClusterError {
         /// What would work instead.
         instead: &'static str,
     },
+    /// The hart may choose whose share it uses.
+    #[error(
+        "hart {hart} of tile {tile} has no ways of its own, so it may use the share of any RCID of memory {memory}; with ways of its own (`ways`) \
+         it has one RCID, and would be judged"
+    )]
+    NoShare {
+        /// The tile.
+        tile: u16,
+        /// The hart.
+        hart: u16,
+        /// The memory.
+        memory: u16,
+    },
+    /// Others may have all slots.
+    #[error(
+        "the slots reserved for others, and what passes the links meanwhile, may take all the time; with fewer reserved slots, or with some for \
+         this program, it would be judged"
+    )]
+    NoTimeLeft,
     /// Packets pile up at the links.
     #[error(
         "a line takes longer on the links than a slot of the memory, so packets of others pile up at the links; with faster links it would be judged"
@@ -182,7 +202,7 @@ impl<'a> ClusterBounds<'a> {
                 instead: "channels=\"shared\"",
             });
         }
-        if let Some((slot, apart)) = self.timing().turns_of_harts() {
+        if let Some((slot, apart)) = self.timing().slots_of_harts() {
             return self.rivals(hart, others, (slot, apart))?.job(job);
         }
         if from_memory && !self.is_in_order() {
@@ -271,7 +291,12 @@ impl<'a> ClusterBounds<'a> {
                 recall: self.recall(hart)?,
             })
         };
+        let order = match self.timing().blocks() {
+            None => Order::Turns,
+            Some(blocks) => Order::Shares(self.shares(blocks, hart, others)?),
+        };
         Ok(Rivals {
+            order,
             own: under_way(hart)?,
             others: others
                 .iter()
@@ -288,6 +313,28 @@ impl<'a> ClusterBounds<'a> {
                 hold: u64::from(self.cluster.hold) * cycle,
                 refresh: self.timing().refresh(),
             },
+        })
+    }
+
+    /// The shares of harts when the machine starts: a hart with ways of its own has an RCID of its own.
+    fn shares(&self, blocks: u32, hart: u16, others: &[u16]) -> Result<Shares, ClusterError> {
+        let share = |hart: &u16| -> Result<Share, ClusterError> {
+            let mut all = self.cluster.partitions.iter();
+            all.find(|one| one.hart == u32::from(*hart))
+                .map(|one| Share {
+                    reserved: one.share.reserved.into(),
+                    weight: one.share.weight.into(),
+                })
+                .ok_or(ClusterError::NoShare {
+                    tile: self.tile.id,
+                    hart: *hart,
+                    memory: self.memory,
+                })
+        };
+        let all = std::iter::once(&hart).chain(others).map(share);
+        Ok(Shares {
+            blocks: blocks.into(),
+            all: all.collect::<Result<_, _>>()?,
         })
     }
 

@@ -183,10 +183,16 @@ impl<'a> MemoryTiming<'a> {
         .fold(0, Ticks::max)
     }
 
-    /// The length of a slot, and the least distance between two answers, where one channel serves harts in turn.
-    pub fn turns_of_harts(&self) -> Option<(Ticks, Ticks)> {
+    /// Slots of a window, where a bandwidth controller gives them to identifiers.
+    pub fn blocks(&self) -> Option<u32> {
+        self.dram.controller.as_ref()?.bandwidth_blocks
+    }
+
+    /// The length of a slot, and the least distance between two answers, where one channel serves harts in turn, or by their shares.
+    pub fn slots_of_harts(&self) -> Option<(Ticks, Ticks)> {
         let controller = self.dram.controller.as_ref()?;
-        if (controller.policy, controller.turns) != (MemoryPolicy::Slots, Turns::Hart) {
+        let harts = controller.turns == Turns::Hart || controller.bandwidth_blocks.is_some();
+        if controller.policy != MemoryPolicy::Slots || !harts {
             return None;
         }
         let slot = self.slot(controller);

@@ -63,6 +63,7 @@ mod lumped;
 mod memory;
 mod messages;
 mod scenario;
+mod shares;
 mod system;
 mod tandem;
 mod turns;

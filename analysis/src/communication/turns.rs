@@ -1,4 +1,5 @@
-//! What a program on a hart of a cluster waits for where memory serves the harts in turn (`policy="slots"`, `turns="hart"`).
+//! What a program on a hart of a cluster waits for where memory serves the harts in turn (`policy="slots"`, `turns="hart"`), or by their shares
+//! (`bandwidth-blocks`).
 //!
 //! Why it exists: [`super::cluster`] counts what all others have under way before each request, because a queue in order of arrival may be
 //! full of it. Where each hart has a turn, only one slot of each other hart goes before an access, so the bound needs no such product.
@@ -16,6 +17,7 @@
 //! - **turns**: when an access is ready at memory, a slot of at most one other hart is in progress, and that hart has been served after
 //!   this one. From then on, every other hart that goes first has been served longer ago than this one, and after that it has not. So one
 //!   slot of each other hart goes before each burst, the one in progress included, whatever is in their queues: `(R + W) b n s`.
+//!   Where memory serves by shares, [`super::shares`] counts what goes before them instead.
 //! - **own accesses at memory**: accesses of one hart have one queue. As at the banks, the chain waits for each that is not in the chain once.
 //!   A hart with one miss register has one read at memory at a time: reads of the chain wait for writes only, and writes for at most one read each:
 //!   `(W + min(R, W)) b s`. With more registers `(R + W) b s`.
@@ -47,6 +49,7 @@ use super::bound::{Bound, Method, ResourceWait};
 use super::cluster::{ClusterError, ClusterJob};
 use super::interference::{least_window, outages};
 use super::scenario::{CommunicationError, Outage, Ticks};
+use super::shares::Shares;
 
 /// The requests that a hart can have under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +85,15 @@ pub(super) struct Times {
     pub refresh: Option<Outage>,
 }
 
+/// How memory chooses whom it serves in a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// The hart that was served least recently.
+    Turns,
+    /// By shares: first that of the program's hart, then those of the others in their order.
+    Shares(Shares),
+}
+
 /// A cluster as one of its programs meets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rivals {
@@ -92,13 +104,14 @@ pub(super) struct Rivals {
     /// Miss registers of the second level, if all share them.
     pub shared: Option<u64>,
     pub times: Times,
+    pub order: Order,
 }
 
 /// Parts of the bound, in their order in the module's documentation. Numbers name them in tests.
 pub(super) const PARTS: [&str; 9] = [
     "banks of the second level",
     "own requests at banks",
-    "turns of other harts in memory",
+    "slots of other harts in memory",
     "own accesses at memory",
     "link to memory",
     "miss registers",
@@ -128,14 +141,21 @@ impl Rivals {
                 .fold(u128::from(job.time), |sum, one| sum.saturating_add(*one))
         };
         // Beyond 64 bits there is no answer anyway.
-        let window = least_window(u64::MAX.into(), sum).ok_or(ClusterError::Links)?;
+        let window = least_window(u64::MAX.into(), sum).ok_or(match self.order {
+            Order::Turns => ClusterError::Links,
+            Order::Shares(_) => ClusterError::NoTimeLeft,
+        })?;
+        let method = match self.order {
+            Order::Turns => Method::Turns,
+            Order::Shares(_) => Method::Shares,
+        };
         let fit = |ticks: u128| Ticks::try_from(ticks).map_err(|_| CommunicationError::TooLarge);
         let mut breakdown = Vec::new();
         for (name, wait) in PARTS.iter().zip(counts(window)) {
             breakdown.push(ResourceWait {
                 resource: (*name).to_owned(),
                 wait: fit(wait)?,
-                method: Method::Turns,
+                method,
             });
         }
         Ok(Bound {
@@ -144,7 +164,7 @@ impl Rivals {
             uncontended: job.time,
             own_bucket: 0,
             breakdown,
-            method: Method::Turns,
+            method,
         })
     }
 
@@ -161,7 +181,6 @@ impl Rivals {
         let [bank, slot, bursts, hold] = [bank, slot, bursts, hold].map(u128::from);
         let [requests, reads, writes, reservations] =
             [job.requests, job.reads, job.writes, job.reservations].map(u128::from);
-        let others = self.others.len() as u128;
         let waiting: u128 = self.others.iter().map(|one| u128::from(one.all)).sum();
         let queued = match self.own.registers {
             0 | 1 => writes + reads.min(writes),
@@ -173,7 +192,7 @@ impl Rivals {
         [
             requests * waiting * bank,
             requests * bank,
-            (reads + writes) * bursts * others * slot,
+            self.before(0, (reads + writes) * bursts, window),
             queued * bursts * slot,
             when(at_memory, self.link(window, job)),
             reads * self.register(),
@@ -181,6 +200,14 @@ impl Rivals {
             clocks.map(|(count, each)| count * u128::from(each)).sum(),
             reads.min(reservations) * hold,
         ]
+    }
+
+    /// Slots of others before this many slots of the program's hart (0) or of another one, in a job of this length.
+    fn before(&self, who: usize, slots: u128, window: u128) -> u128 {
+        match &self.order {
+            Order::Turns => slots * self.others.len() as u128 * u128::from(self.times.slot),
+            Order::Shares(shares) => shares.before(who, slots, window, self.times.slot),
+        }
     }
 
     /// Packets that pass the first link within a window.
@@ -211,7 +238,7 @@ impl Rivals {
             return 0;
         };
         let registers = u128::from(registers.max(1));
-        let harts = || self.others.iter().chain([&self.own]);
+        let harts = || std::iter::once(&self.own).chain(&self.others);
         let under_way: u128 = harts().map(|one| u128::from(one.all)).sum();
         let give_up = under_way.saturating_sub(registers);
         if give_up == 0 {
@@ -223,18 +250,18 @@ impl Rivals {
         let on_link: u128 = harts()
             .map(|one| u128::from(one.registers) * read + writes(one) * write)
             .sum();
-        let held = |one: &UnderWay| {
-            let ahead = writes(one) + u128::from(one.registers);
-            let turns = ahead * bursts * (1 + self.others.len() as u128) * slot;
-            let whole = u128::from(self.times.read) + on_link + turns;
+        let held = |(who, one): (usize, &UnderWay)| {
+            let ahead = (writes(one) + u128::from(one.registers)) * bursts;
+            let whole = u128::from(self.times.read) + on_link + ahead * slot;
             let answered = least_window(u64::MAX.into(), |window| {
-                whole + outages(self.times.refresh.as_ref(), window)
+                let turns = self.before(who, ahead, window);
+                whole + turns + outages(self.times.refresh.as_ref(), window)
             });
             answered
                 .unwrap_or(u128::from(u64::MAX))
                 .max(one.recall.into())
         };
-        let held = harts().map(held).max().unwrap_or(0);
+        let held = harts().enumerate().map(held).max().unwrap_or(0);
         give_up.div_ceil(registers) * held
     }
 }

@@ -15,6 +15,7 @@ fn rivals(others: usize) -> Rivals {
         own: WAY,
         others: vec![WAY; others],
         shared: None,
+        order: Order::Turns,
         times: Times {
             bank: 4,
             slot: 50,

@@ -15,6 +15,7 @@ use bulkhead_report::plan_page::Section;
 use bulkhead_report::table::{Grid, nobody, placement_grid, plain, render};
 use bulkhead_report::{plan as report, plan_page};
 use bulkhead_runner::Error;
+use bulkhead_runner::bare::unbounded_flows;
 use bulkhead_runner::tiled::unfinished::too_limited;
 use bulkhead_runner::tiled::{admission, requests};
 use bulkhead_runner::{place, run};
@@ -59,9 +60,17 @@ fn notes(system: &System) -> Vec<String> {
 
 /// Limits that keep an application from doing anything in the run, each with its variants.
 fn limits(variants: &[(String, System)]) -> Vec<String> {
+    by_variant(variants, too_limited)
+}
+
+/// Notes on variants, each with the variants that it is about.
+fn by_variant(
+    variants: &[(String, System)],
+    notes: impl Fn(&System) -> Vec<String>,
+) -> Vec<String> {
     let mut all: Vec<(String, Vec<&str>)> = Vec::new();
     for (name, variant) in variants {
-        for note in too_limited(variant) {
+        for note in notes(variant) {
             match all.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, names)) => names.push(name),
                 None => all.push((note, vec![name])),
@@ -265,6 +274,7 @@ fn check_system(options: &Check) -> Outcome {
     text.push_str(&verdict.head(&[]));
     let mut noted = notes(&system);
     noted.extend(limits(&variants));
+    noted.extend(by_variant(&variants, unbounded_flows));
     for note in noted {
         text.push_str(&format!("Note: {note}\n"));
     }

@@ -49,6 +49,17 @@ pub struct BandwidthConfig {
     pub mcids: u16,
 }
 
+/// What an RCID of a bandwidth controller has when the machine starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InitialShare {
+    /// The RCID.
+    pub rcid: u16,
+    /// Slots of each window that it gets before all others.
+    pub reserved: u16,
+    /// Its weight for further slots; 0: it gets no further slots.
+    pub weight: u8,
+}
+
 /// The parameters of a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ControllerConfig {

@@ -9,7 +9,7 @@
 //! of its weight, and the requester that has paid least is next. Payments count beyond a window, so large weights never starve a small one;
 //! a requester that was idle for a while gains nothing by it.
 
-use crate::config::dram::{BandwidthConfig, ControllerConfig};
+use crate::config::dram::{BandwidthConfig, ControllerConfig, InitialShare};
 use crate::hart::{QosIds, RemoteOperation};
 use crate::types::Tick;
 use bulkhead_abi::bandwidth::*;
@@ -142,6 +142,35 @@ pub struct Bandwidth {
 }
 
 impl BandwidthConfig {
+    /// Whether there can be such a controller, with these shares when the machine starts.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(
+        &self,
+        controller: &ControllerConfig,
+        shares: &[InitialShare],
+    ) -> Result<(), String> {
+        let most = self.reservable(controller).filter(|_| self.blocks >= 2);
+        let most = most.ok_or("refreshes leave no block that could be reserved")?;
+        let all: u64 = shares.iter().map(|one| u64::from(one.reserved)).sum();
+        if all > most.into() {
+            return Err(format!(
+                "{all} slots of each window are reserved, but beside refreshes only {most} of {} can be",
+                self.blocks
+            ));
+        }
+        for (index, one) in shares.iter().enumerate() {
+            if shares[..index].iter().any(|other| other.rcid == one.rcid) {
+                return Err(format!("RCID {} has two shares", one.rcid));
+            }
+            if one.rcid == 0 || one.rcid >= self.rcids || (one.reserved, one.weight) == (0, 0) {
+                return Err(format!("a share that no RCID can have: {one:?}"));
+            }
+        }
+        Ok(())
+    }
+
     /// Blocks that may be reserved: in each window, at least this many slots begin. `None`: refreshes leave none.
     pub fn reservable(&self, controller: &ControllerConfig) -> Option<u16> {
         let timing = &controller.timing;
@@ -160,15 +189,24 @@ impl BandwidthConfig {
 }
 
 impl Bandwidth {
-    /// The state after reset: RCID 0 has all that can be reserved; the others have a weight of 1.
+    /// The state after reset: some RCIDs have a share; RCID 0 has all else that can be reserved; the others have a weight of 1.
     ///
     /// # Panics
-    /// If nothing can be reserved. The configuration is refused then.
-    pub fn new(config: &BandwidthConfig, controller: &ControllerConfig) -> Self {
+    /// If nothing, or less than the shares, can be reserved. The configuration is refused then.
+    pub fn new(
+        config: &BandwidthConfig,
+        controller: &ControllerConfig,
+        shares: &[InitialShare],
+    ) -> Self {
         let reservable = config.reservable(controller);
         let reservable = reservable.expect("something can be reserved");
+        let given: u16 = shares.iter().map(|one| one.reserved).sum();
+        assert!(
+            given <= reservable,
+            "{given} slots of {reservable} are reserved"
+        );
         let first = Limit {
-            reserved: reservable,
+            reserved: reservable - given,
             weight: u8::MAX,
         };
         let other = Limit {
@@ -177,6 +215,12 @@ impl Bandwidth {
         };
         let mut limits = vec![other; config.rcids.into()];
         limits[0] = first;
+        for one in shares {
+            limits[usize::from(one.rcid)] = Limit {
+                reserved: one.reserved,
+                weight: one.weight,
+            };
+        }
         Self {
             blocks: config.blocks,
             reservable,

@@ -1,7 +1,7 @@
 //! Shares in closed forms, without a memory; and the registers by the specification's text.
 
 use super::*;
-use crate::config::dram::Policy;
+use crate::config::dram::{InitialShare, Policy};
 
 const SLOT: Tick = 10;
 
@@ -97,7 +97,27 @@ fn registers() -> Bandwidth {
         rcids: 4,
         mcids: 2,
     };
-    Bandwidth::new(&config_of, &config())
+    Bandwidth::new(&config_of, &config(), &[])
+}
+
+/// RCID 0 has what can be reserved and the initial shares do not take.
+#[test]
+fn initial_shares_are_there_and_taken_from_the_first_one() {
+    let config_of = BandwidthConfig {
+        blocks: 64,
+        rcids: 4,
+        mcids: 2,
+    };
+    let all = config_of.reservable(&config()).expect("something");
+    let shares = [(2, 8, 0), (3, 0, 9)].map(|(rcid, reserved, weight)| InitialShare {
+        rcid,
+        reserved,
+        weight,
+    });
+    let registers = Bandwidth::new(&config_of, &config(), &shares);
+    let limit = |reserved, weight| Limit { reserved, weight };
+    let expected = [limit(all - 8, 255), limit(0, 1), limit(8, 0), limit(0, 9)];
+    assert_eq!(registers.limits(), expected);
 }
 
 fn load(all: &mut Bandwidth, register: u64) -> u64 {

@@ -24,7 +24,7 @@ use super::banks::{Command, Constraint, Part};
 use super::channel::{Channel, Choice, Segment, next_command, refresh};
 pub use super::channel::{ControllerConfig, Policy, Turns, WriteQueue};
 use super::{BankActivity, DramStatistics};
-use crate::config::dram::BandwidthConfig;
+use crate::config::dram::{BandwidthConfig, InitialShare};
 use crate::hart::{QosIds, RemoteOperation};
 use crate::ledger::{Ledger, Resource};
 use crate::noc::Account;
@@ -124,9 +124,9 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
     ///
     /// # Panics
     /// If the policy has no slots, or refreshes leave none. The configuration is refused then.
-    pub fn limit(&mut self, config: &BandwidthConfig) {
+    pub fn limit(&mut self, config: &BandwidthConfig, shares: &[InitialShare]) {
         assert!(self.config.policy == Policy::Slots, "shares are slots");
-        let bandwidth = Bandwidth::new(config, &self.config);
+        let bandwidth = Bandwidth::new(config, &self.config, shares);
         let window = Tick::from(config.blocks) * self.slot;
         for channel in &mut self.channels {
             let shares = Shares::new(window, bandwidth.limits());

@@ -380,6 +380,7 @@ mod tests {
             frontend: 10,
             controller: None,
             bandwidth: None,
+            shares: Vec::new(),
         }
     }
 

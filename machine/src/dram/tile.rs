@@ -46,7 +46,7 @@ impl MemoryController {
                 controller: {
                     let mut queue = Controller::new(controller, tile);
                     if let Some(bandwidth) = &config.bandwidth {
-                        queue.limit(bandwidth);
+                        queue.limit(bandwidth, &config.shares);
                     }
                     queue
                 },

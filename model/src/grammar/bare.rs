@@ -36,6 +36,18 @@ pub const TCM: AttributeRule = optional(
     "Only there: the part of the program in the tightly coupled memories of its tile: the whole program with its stacks, or only its stacks.",
 );
 /// An attribute of `<app>`.
+pub const RESERVED: AttributeRule = optional(
+    "reserved",
+    Integer { min: 1, max: 65535 },
+    "Only there, with `ways`: the slots of each window that each of its harts has before others when the machine starts, in each memory with `bandwidth-blocks`.",
+);
+/// An attribute of `<app>`.
+pub const WEIGHT: AttributeRule = optional(
+    "weight",
+    Integer { min: 0, max: 255 },
+    "Only there, with `ways`: the weight of each of its harts for the other slots there when the machine starts; 0: no other slots.",
+);
+/// An attribute of `<app>`.
 pub const FILLS: AttributeRule = optional(
     "ways",
     Text { max: 7 },

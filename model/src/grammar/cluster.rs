@@ -83,6 +83,16 @@ pub const PARTITION: ElementRule = ElementRule {
             Integer { min: 1, max: 64 },
             "Number of consecutive ways.",
         ),
+        optional(
+            "reserved",
+            Integer { min: 1, max: 65535 },
+            "Slots of each window that the hart has before others when the machine starts, in each memory with `bandwidth-blocks`; without it, none.",
+        ),
+        optional(
+            "weight",
+            Integer { min: 0, max: 255 },
+            "Its weight for the other slots there when the machine starts; 0: it has no other slots. Without it, 1.",
+        ),
     ],
     children: &[],
 };

@@ -3,7 +3,7 @@
 //! Why it exists: see the parent module.
 
 use super::Kind::{Boolean, Choice, Cost, Credits, Integer, Name, Quota, Rate, Size, Span, Time};
-use super::bare::{AT, BANK, COLOUR, FILLS, HARTS, TCM};
+use super::bare::{AT, BANK, COLOUR, FILLS, HARTS, RESERVED, TCM, WEIGHT};
 use super::cable::{CABLE, PEER};
 use super::one_shot::{CHANNEL, DOMAIN, IMAGE, PARADIGM, PROGRAM, STACK, WAIT};
 use super::peripheral::ATTACH;
@@ -240,6 +240,8 @@ pub const ELEMENTS: &[ElementRule] = &[
             AT,
             BANK,
             FILLS,
+            RESERVED,
+            WEIGHT,
             TCM,
             COLOUR,
         ],

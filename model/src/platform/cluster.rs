@@ -24,6 +24,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     }
     for node in root.all("cluster") {
         partitions(node, errors);
+        shares(node, errors);
         capacity(node, errors);
         cores(root, node, errors);
     }
@@ -253,6 +254,36 @@ fn partitions(cluster: &Node, errors: &mut Vec<Diagnostic>) {
             Problem::Inconsistent(cause),
             node.place("hart"),
             "write one <partition> for each hart that is limited; harts are numbered from 0",
+        ));
+    }
+}
+
+/// A share belongs to an RCID, and leaves its hart some slot.
+fn shares(cluster: &Node, errors: &mut Vec<Diagnostic>) {
+    for node in cluster.all("partition") {
+        let mut given = ["reserved", "weight"].into_iter();
+        let Some(attribute) = given.find(|attribute| node.gives(attribute)) else {
+            continue;
+        };
+        let share = super::share(node);
+        let (cause, help) = if cluster.child("capacity").is_none() {
+            (
+                "a share belongs to an RCID, and the harts of this cluster have none",
+                "remove it, or add a <capacity>",
+            )
+        } else if share.weight == 0 && share.reserved == 0 {
+            (
+                "a weight of 0 without a reservation leaves no slot",
+                "write a weight of 1 to 255, or `reserved`",
+            )
+        } else {
+            continue;
+        };
+        let place = node.place(attribute);
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent(cause.into()),
+            place,
+            help,
         ));
     }
 }

@@ -21,10 +21,10 @@ mod write;
 use serde::Serialize;
 
 pub use engines::{Dma, Engine};
-pub use limits::{Capacity, Partition};
+pub use limits::{Capacity, Partition, Share};
 pub use mesh::LocalMemory;
 pub use peripherals::{Peripheral, PeripheralKind};
-pub(crate) use read::read;
+pub(crate) use read::{read, share};
 pub use sharing::{MissRegisters, Turns};
 pub(crate) use write::write;
 

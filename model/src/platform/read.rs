@@ -7,7 +7,7 @@ use super::{
     Accelerator, Cache, Capacity, Clock, Cluster, ClusterCore, Controller, Dma, Dram, Dtu, Engine,
     Interval, LocalMemory, Memory, MemoryPolicy, MissRegisters, Network, NetworkCard, Operation,
     Origin, Partition, Pipeline, PipelineModel, Platform, PlatformKind, Prefetcher, PrefetcherKind,
-    Replacement, Spread, Tile, Topology, Turns, WriteQueue,
+    Replacement, Share, Spread, Tile, Topology, Turns, WriteQueue,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::{self, Node};
@@ -660,6 +660,17 @@ fn partition(node: &Node) -> Partition {
         hart: number("hart"),
         first: number("first"),
         ways: number("ways"),
+        share: share(node),
+    }
+}
+
+/// The share that an element gives to harts.
+pub(crate) fn share(node: &Node) -> Share {
+    let number = |attribute| node.maybe_integer(attribute).map(narrow);
+    let Share { reserved, weight } = Share::default();
+    Share {
+        reserved: number("reserved").unwrap_or(reserved),
+        weight: number("weight").unwrap_or(weight),
     }
 }
 

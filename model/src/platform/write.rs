@@ -456,8 +456,9 @@ fn write_clusters(writer: &mut Writer, platform: &Platform) {
                 .start("partition")
                 .attribute("hart", partition.hart)
                 .attribute("first", partition.first)
-                .attribute("ways", partition.ways)
-                .end();
+                .attribute("ways", partition.ways);
+            partition.share.write(writer);
+            writer.end();
         }
         if let Some(capacity) = &part.capacity {
             writer

@@ -91,18 +91,6 @@ fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
             tile.id
         ));
     }
-    let mut memories = system.platform.memories.iter();
-    let limited = |dram: &bulkhead_model::platform::Dram| {
-        let controller = dram.controller.as_ref();
-        controller.is_some_and(|one| one.bandwidth_blocks.is_some())
-    };
-    if let Some(memory) = memories.find(|memory| limited(&memory.dram)) {
-        return Err(format!(
-            "memory {} serves in shares that programs change, and waits for a share are not counted; without `bandwidth-blocks` it would be \
-             judged",
-            memory.id
-        ));
-    }
     let ways = fills(cluster, tile, hart);
     for (other, (app, at)) in system.apps.iter().zip(&bare.programs).enumerate() {
         if other == flow.from {
@@ -181,6 +169,37 @@ fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
         tile,
         hart,
     })
+}
+
+/// Why `run` will give flows of this system no bound, as far as the description says it; nothing for a system with a kernel.
+pub fn unbounded_flows(system: &System) -> Vec<String> {
+    if system.bare.is_none() {
+        return Vec::new();
+    }
+    // What a program does is not known, but every one makes requests.
+    let some = ClusterJob {
+        requests: 1,
+        ..ClusterJob::default()
+    };
+    let why = |flow: &Flow| {
+        let own = judged(system, flow)?;
+        let memory = system.apps[own.app].memory_tile;
+        let cluster = ClusterBounds::new(&system.platform, own.tile.id, memory);
+        let found = cluster.and_then(|one| one.job(own.hart, &others(system, own.app), &some));
+        found.map(|_| ()).map_err(|error| error.to_string())
+    };
+    let named = |flow: &Flow| {
+        let why = why(flow).err()?;
+        Some(format!("flow `{}` gets no bound: {why}", flow.name))
+    };
+    system.flows.iter().filter_map(named).collect()
+}
+
+/// The harts of the other programs.
+fn others(system: &System, own: usize) -> Vec<u16> {
+    let programs = system.bare.iter().flat_map(|bare| &bare.programs);
+    let others = programs.enumerate().filter(|(index, _)| *index != own);
+    others.flat_map(|(_, at)| at.harts.clone()).collect()
 }
 
 /// The ways that a hart fills.
@@ -394,7 +413,8 @@ fn past_caches(ran: &Ran<'_>, tile: u16) -> Result<(), String> {
     });
     match past.next() {
         Some(one) => Err(format!(
-            "hart {} accessed memory past the caches, and such accesses are not counted; without pages of the types NC and IO it would be judged",
+            "hart {} accessed memory past the caches or registers of a memory, and such accesses are not counted; without pages of the types NC \
+             and IO, and without a change of shares, it would be judged",
             one.owner.activity
         )),
         None => Ok(()),
@@ -517,10 +537,7 @@ fn bound(
              or a first level with `lru`, it would be judged"
         )
     })?;
-    let bare = described(system).map_err(|error| error.to_string())?;
-    let others = system.apps.iter().zip(&bare.programs).enumerate();
-    let others = others.filter(|(index, _)| *index != own.app);
-    let others: Vec<u16> = others.flat_map(|(_, (_, at))| at.harts.clone()).collect();
+    let others = others(system, own.app);
     let memory = system.apps[own.app].memory_tile;
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let cluster = ClusterBounds::new(&system.platform, own.tile.id, memory);
@@ -642,13 +659,24 @@ mod tests {
         }
     }
 
+    /// Shares that only a hart without a program can change are judged; a program on the programmer's hart, or without ways, is not.
     #[test]
-    fn a_memory_with_shares_is_not_judged() {
-        let ways = ("harts='1' ways='0-3'", "harts='2' ways='4-7'");
-        let system = system("virt-shares", ways.0, ways.1, TO_ITSELF);
-        let why = judged(&system, &system.flows[0]).expect_err("not judged");
-        assert!(why.starts_with("memory 1 serves in shares"), "{why}");
-        assert!(why.contains("would be judged"), "{why}");
+    fn a_memory_with_shares_is_judged_unless_another_program_can_change_them() {
+        let of = |own: &str, rival: &str| {
+            unbounded_flows(&system("virt-shares", own, rival, TO_ITSELF)).join("")
+        };
+        let own = "harts='1' ways='0-3' reserved='8'";
+        assert_eq!(of(own, "harts='2' ways='4-7' weight='3'"), "");
+        let programmer = of(own, "harts='0' ways='4-7'");
+        assert!(programmer.contains("`rival` reaches the capacity controller"));
+        let text = "<system name='s' paradigm='bare' platform='virt-shares'><domain name='d'>\
+                    <app name='own' harts='1' program='p' memory='1MiB'/></domain><flow name='f' from='own' to='own'/></system>";
+        let alone = load_system_text("s", text, &LoadOptions::default()).expect("valid");
+        let why = unbounded_flows(&alone).join("");
+        assert!(
+            why.starts_with("flow `f` gets no bound: hart 1 of tile 0 has no ways"),
+            "{why}"
+        );
     }
 
     #[test]

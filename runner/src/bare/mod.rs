@@ -11,6 +11,7 @@ mod replaced;
 pub mod rivals;
 mod system;
 
+pub use bounds::unbounded_flows;
 pub use system::Bare;
 use system::described;
 

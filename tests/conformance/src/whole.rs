@@ -52,6 +52,7 @@ fn platform() -> PlatformConfig {
             dram: DramConfig {
                 controller: None,
                 bandwidth: None,
+                shares: Vec::new(),
                 cycle: 2,
                 banks: 4,
                 row: 2048,

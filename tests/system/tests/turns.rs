@@ -1,5 +1,5 @@
 //! How near the bounds of programs on the harts of a cluster are to the worst that a search for hostile neighbours finds, where memory serves harts
-//! in turn.
+//! in turn, or by shares of its bandwidth.
 //!
 //! The search begins with random rivals and goes on from the worst: bursts of hits, misses, stores and lines that are written back, at moments
 //! that move over those of the victim or stay with them (`memory/bursts`), and programs that access memory without a pause (`memory/mix`). What it
@@ -34,9 +34,30 @@ fn change(one: &mut Burst, random: &mut Random) {
     }
 }
 
-fn app(one: &Burst, hart: usize) -> String {
+/// A chip, and what is changed of it.
+struct Chip {
+    platform: &'static str,
+    /// The ways of the rivals; the victim has 0 to 3.
+    ways: &'static str,
+    /// Their shares of memory, as attributes.
+    shares: &'static str,
+    overrides: Vec<&'static str>,
+}
+
+/// Memory serves the harts of `imx6` in turn.
+fn in_turns(more: &[&'static str]) -> Chip {
+    Chip {
+        platform: "imx6",
+        ways: "4-15",
+        shares: "",
+        overrides: TURNS.iter().chain(more).copied().collect(),
+    }
+}
+
+fn app(one: &Burst, hart: usize, chip: &Chip) -> String {
+    let Chip { ways, shares, .. } = chip;
     let mut text = format!(
-        r#"<app name="rival-{hart}" harts="{hart}" program="memory/bursts" ways="4-15" memory="2MiB">"#
+        r#"<app name="rival-{hart}" harts="{hart}" program="memory/bursts" ways="{ways}"{shares} memory="2MiB">"#
     );
     for (name, value) in one.arguments() {
         text += &format!(r#"<argument name="{name}" value="{value}"/>"#);
@@ -138,15 +159,16 @@ fn victims() -> [(&'static str, String); 4] {
 }
 
 /// The whole system beside rivals.
-fn beside(victim: &str, rivals: &Rivals, overrides: &[&str]) -> RunResult {
+fn beside(victim: &str, rivals: &Rivals, chip: &Chip) -> RunResult {
     let others: String = (1..)
         .zip(rivals)
-        .map(|(hart, one)| app(one, hart))
+        .map(|(hart, one)| app(one, hart, chip))
         .collect();
     let text = format!(
-        r#"<system name="s" paradigm="bare" platform="imx6" duration="200ms"><domain name="d">{victim}{others}</domain><flow name="pass" from="own" to="own"/></system>"#
+        r#"<system name="s" paradigm="bare" platform="{}" duration="200ms"><domain name="d">{victim}{others}</domain><flow name="pass" from="own" to="own"/></system>"#,
+        chip.platform
     );
-    let overrides = overrides.iter().map(|one| format!("platform/{one}"));
+    let overrides = chip.overrides.iter().map(|one| format!("platform/{one}"));
     ran(&text, overrides.collect())
 }
 
@@ -163,7 +185,7 @@ const TURNS: [&str; 5] = [
 fn search(
     name: &str,
     victim: &str,
-    overrides: &[&str],
+    chip: &Chip,
     (seed, random_ones, changes): (u64, u32, u32),
 ) -> f64 {
     let random = &mut Random::new(seed);
@@ -176,7 +198,7 @@ fn search(
             (None, Some((.., worst))) if number >= first + random_ones => changed(random, worst),
             _ => rivals(random),
         };
-        let result = beside(victim, &tried, overrides);
+        let result = beside(victim, &tried, chip);
         let flow = &result.variants[0].flows[0];
         let Some(bound) = &flow.bound else {
             println!("{name}: not judged: {:?} {tried:?}", flow.unbounded);
@@ -185,8 +207,9 @@ fn search(
         let worst = worst_started(&flow.samples).expect("several passes");
         assert!(
             worst <= bound.ticks,
-            "{name}: {worst} is above the bound of {}: {tried:?} {overrides:?}",
-            bound.ticks
+            "{name}: {worst} is above the bound of {}: {tried:?} {:?}",
+            bound.ticks,
+            chip.overrides
         );
         let alone = result.added.first().and_then(|added| added.worst);
         if found.as_ref().is_none_or(|(_, before, ..)| worst > *before) {
@@ -203,10 +226,8 @@ fn search(
 /// for all, the bound is more than 30 times what it finds.
 #[test]
 fn with_turns_and_registers_by_hart_bounds_are_near_the_worst_of_a_search() {
-    let mut overrides = TURNS.to_vec();
-    overrides.push("cluster@miss-registers=hart");
-    let ratios =
-        victims().map(|(name, victim)| search(name, &victim, &overrides, (7, RANDOM, CHANGES)));
+    let chip = in_turns(&["cluster@miss-registers=hart"]);
+    let ratios = victims().map(|(name, victim)| search(name, &victim, &chip, (7, RANDOM, CHANGES)));
     assert!(ratios.iter().all(|ratio| *ratio <= MOST), "{ratios:?}");
 }
 
@@ -217,8 +238,38 @@ fn with_shared_registers_no_rival_of_a_search_exceeds_the_bound() {
         search(
             &format!("shared registers: {name}"),
             victim,
-            &TURNS,
+            &in_turns(&[]),
             (9, 2, 2),
         );
     }
+}
+
+/// With shares of memory's bandwidth that nobody changes, no rival exceeds the bound: equal weights, a small weight, a reservation with a weight,
+/// and a reservation only. Each is also searched with reservations of the rivals.
+#[test]
+fn with_shares_of_bandwidth_no_rival_of_a_search_exceeds_the_bound() {
+    let mut worst = 1f64;
+    for (own, rivals) in [
+        ("", ""),
+        (r#" weight="2""#, r#" weight="7""#),
+        (r#" reserved="16""#, ""),
+        (
+            r#" reserved="16" weight="0""#,
+            r#" reserved="8" weight="3""#,
+        ),
+        (r#" weight="3""#, r#" reserved="4""#),
+    ] {
+        let chip = Chip {
+            platform: "virt-shares",
+            ways: "4-7",
+            shares: rivals,
+            overrides: vec!["cluster@miss-registers=hart"],
+        };
+        for (name, victim) in &victims()[1..3] {
+            let victim = victim.replace(r#"ways="0-3""#, &format!(r#"ways="0-3"{own}"#));
+            let name = format!("{name}, with{own} beside{rivals}");
+            worst = worst.max(search(&name, &victim, &chip, (11, 2, 2)));
+        }
+    }
+    println!("at most {worst:.2} times the worst");
 }

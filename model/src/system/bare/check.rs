@@ -20,13 +20,17 @@ const APP: &[&str] = &[
     "at",
     "bank",
     "ways",
+    "reserved",
+    "weight",
     "tcm",
     "colour",
 ];
 /// Elements that an application here may have.
 const PARTS: &[&str] = &["argument", "attach", "task"];
 /// The attributes that only applications here may specify.
-const OWN: &[&str] = &["harts", "at", "bank", "ways", "tcm", "colour"];
+const OWN: &[&str] = &[
+    "harts", "at", "bank", "ways", "reserved", "weight", "tcm", "colour",
+];
 
 pub(super) fn wrong(what: impl Into<String>, place: &Span, help: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Problem::Inconsistent(what.into()), place, help)

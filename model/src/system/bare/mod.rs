@@ -17,6 +17,7 @@ pub(crate) use check::tiled;
 pub(crate) use read::read;
 pub(crate) use write::write;
 
+use crate::platform::Share;
 use serde::Serialize;
 
 /// Alignment and granularity of a program's memory in bytes.
@@ -49,6 +50,9 @@ pub struct Placed {
     /// First way and number of ways of the second level that its harts may fill, if the description says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ways: Option<(u32, u32)>,
+    /// The share of each of its harts of each memory with a bandwidth controller, if the description says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
     /// The peripherals that it uses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<Attached>,

@@ -6,7 +6,7 @@ use super::check::wrong;
 use super::{Coupled, GRANULE, Placed, colour};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
-use crate::platform::{Memory, Partition, Platform, PlatformKind, Tile};
+use crate::platform::{Memory, Partition, Platform, PlatformKind, Share, Tile};
 use crate::system::App;
 use crate::units::Size;
 use bulkhead_abi::memory_map::MEMORY_BASE;
@@ -50,6 +50,7 @@ pub(super) fn place(
             more: Vec::new(),
             offset: 0,
             ways: ways(platform, tile, node, errors),
+            share: share(platform, tile, node, errors),
             attached: Vec::new(),
         });
     }
@@ -196,6 +197,47 @@ fn ways(
     found.map(|ways| (u32::from(ways.start), u32::from(ways.end - ways.start)))
 }
 
+/// A share belongs to an RCID, and only a hart with ways of its own has one that nobody else uses.
+fn share(
+    platform: &Platform,
+    tile: &Tile,
+    node: &Node,
+    errors: &mut Vec<Diagnostic>,
+) -> Option<Share> {
+    let given = ["reserved", "weight"].into_iter();
+    let place = node.place(given.clone().find(|attribute| node.gives(attribute))?);
+    let mut controllers = platform.memories.iter();
+    let there = controllers.any(|memory| {
+        let controller = memory.dram.controller.as_ref();
+        controller.is_some_and(|one| one.bandwidth_blocks.is_some())
+    });
+    let identified = tile
+        .cluster
+        .as_ref()
+        .is_some_and(|one| one.capacity.is_some());
+    let share = crate::platform::share(node);
+    let (what, help) = if !there || !identified {
+        (
+            format!("no memory has a share for the harts of tile {}", tile.id),
+            "remove it: shares need a memory with `bandwidth-blocks`, and a <cluster> with a <capacity>",
+        )
+    } else if !node.gives("ways") {
+        (
+            "a hart without ways of its own may use the share of any RCID".to_owned(),
+            "give the program `ways`; then each of its harts has an RCID of its own",
+        )
+    } else if share.weight == 0 && share.reserved == 0 {
+        (
+            "a weight of 0 without a reservation leaves no slot".to_owned(),
+            "write a weight of 1 to 255, or `reserved`",
+        )
+    } else {
+        return Some(share);
+    };
+    errors.push(wrong(what, place, help));
+    None
+}
+
 /// The platform with the programs' ways: a program's partition replaces the platform's.
 pub(super) fn partition(platform: &mut Platform, apps: &[App], all: &[Placed]) {
     for (app, placed) in apps.iter().zip(all) {
@@ -206,6 +248,7 @@ pub(super) fn partition(platform: &mut Platform, apps: &[App], all: &[Placed]) {
             hart: hart.into(),
             first,
             ways,
+            share: placed.share.unwrap_or_default(),
         });
         let own: Vec<Partition> = own.collect();
         let tile = platform.tiles.iter_mut().find(|tile| tile.id == app.tile);

@@ -45,6 +45,9 @@ pub(crate) fn write(writer: &mut Writer, system: &System, bare: &Bare) {
             if let Some((first, ways)) = placed.ways {
                 writer.attribute("ways", format_args!("{first}-{}", first + ways - 1));
             }
+            if let Some(share) = placed.share {
+                share.write(writer);
+            }
             let tcm = placed.tcm.map(|what| match what {
                 Coupled::Program => "program",
                 Coupled::Stack { .. } => "stack",
