@@ -432,6 +432,36 @@ fn a_device_is_coherent_with_clusters() {
     assert!(u64::from(accesses) > 20 * seeds, "{accesses}");
 }
 
+/// A device that writes whole lines replaces whatever clusters have, modified or not, and no byte of it comes back.
+#[test]
+fn a_device_writes_whole_lines_over_what_clusters_have() {
+    let seeds = if cfg!(debug_assertions) { 24 } else { 240 };
+    let mut all = Table::new();
+    for seed in 1..=seeds {
+        let clusters = 2 + (seed % 2) as u8;
+        let lines = [3, 6, 12, 24][(seed % 4) as usize];
+        let mut world = World::new(seed, (clusters, 2), lines, 2);
+        world.outside().has_device = true;
+        world.live_and(seed, |world| {
+            let whole = world.random.below(12) == 0;
+            if whole {
+                let line = LINE * world.random.below(world.truth.len() as u64);
+                world.begin_access(line, LINE as u32, Want::Put);
+            }
+            whole
+        });
+        world.add_to(&mut Table::new(), &mut all);
+    }
+    let (all, table) = (rows(&all), table());
+    let unknown: Vec<_> = all.difference(&table).collect();
+    assert!(unknown.is_empty(), "not in the table: {unknown:?}");
+    // A line that is recalled at that moment is too rare for the short test.
+    let often = |row: &&Row| row.1 == "home: discard" && row.0 != "recalled";
+    let states = table.iter().filter(often);
+    let missing: Vec<_> = states.filter(|row| !all.contains(*row)).collect();
+    assert!(missing.is_empty(), "never seen: {missing:?}");
+}
+
 /// Everything that a cluster sends has the identifiers of the request, or of the question, that caused it. A line that is here, but
 /// requested again to have it alone, is not on its way.
 #[test]
