@@ -50,6 +50,10 @@ pub const TIMER_EXPIRED: u64 = 0x1028;
 pub const AWAITED: u64 = 0x1040;
 /// Registers from [`AWAITED`] on: one for each activity of a tile, and one for TileMux.
 pub const AWAITED_COUNT: usize = 17;
+/// Nanoseconds in a unit of an [`Awaited`] register's delay.
+pub const AWAITED_DELAY: u64 = 256;
+/// The longest delay in nanoseconds: 23 bits of units, a little more than two seconds.
+pub const AWAITED_DELAY_MAX: u64 = ((1 << 23) - 1) * AWAITED_DELAY;
 
 /// Offset of the page that only the kernel may write.
 pub const EXTERNAL_PAGE: u64 = 0x2000;
@@ -342,17 +346,36 @@ impl CoreRequest {
     }
 }
 
-/// Contents of a register from [`AWAITED`] on: activity 15..0, endpoint 31..16 ([`NO_ENDPOINT`]: any), urgency 39..32, valid bit 63.
-/// Acknowledging the announcement of such a message clears it.
+/// Contents of a register from [`AWAITED`] on: activity 15..0, endpoint 31..16 ([`NO_ENDPOINT`]: any), urgency 39..32, delay 62..40 in
+/// units of [`AWAITED_DELAY`], valid bit 63. Until the delay after the write is over, the register covers nothing. Acknowledging the
+/// announcement of a message that it covers clears it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Awaited(pub u64);
 
 impl Awaited {
+    /// The largest delay, in units.
+    const UNITS: u64 = AWAITED_DELAY_MAX / AWAITED_DELAY;
+
     /// A message for the endpoint may interrupt an activity that is not more urgent.
     pub const fn new(activity: u16, endpoint: u16, urgency: u8) -> Self {
         Self(activity as u64 | (endpoint as u64) << 16 | (urgency as u64) << 32 | 1 << 63)
     }
-    /// Whether this covers a message for an endpoint of an activity.
+    /// The same after a delay in nanoseconds, rounded up to units; at most [`AWAITED_DELAY_MAX`].
+    pub const fn after(self, nanoseconds: u64) -> Self {
+        let units = nanoseconds.div_ceil(AWAITED_DELAY);
+        let units = if units > Self::UNITS {
+            Self::UNITS
+        } else {
+            units
+        };
+        Self(self.0 & !(Self::UNITS << 40) | units << 40)
+    }
+    /// The delay in nanoseconds.
+    pub const fn delay(self) -> u64 {
+        let units = self.0 >> 40;
+        (units & Self::UNITS) * AWAITED_DELAY
+    }
+    /// Whether this covers a message for an endpoint of an activity, once its delay is over.
     pub const fn is_for(self, activity: u16, endpoint: u16) -> bool {
         let wanted = (self.0 >> 16) as u16;
         self.0 >> 63 != 0

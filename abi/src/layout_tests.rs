@@ -142,6 +142,10 @@ fn activity_registers() {
     assert_eq!(awaited.0, 0x8000_0055_3344_1122);
     assert!(awaited.is_for(0x1122, 0x3344) && !awaited.is_for(0x1122, 0x3345));
     assert!(Awaited::new(0x1122, NO_ENDPOINT, 0).is_for(0x1122, 0x3345));
+    assert_eq!(awaited.after(257).0, 0x8000_0255_3344_1122);
+    assert_eq!((awaited.after(257).delay(), awaited.delay()), (512, 0));
+    assert_eq!(awaited.after(u64::MAX).0, 0xFFFF_FF55_3344_1122);
+    assert_eq!(awaited.after(u64::MAX).after(0), awaited);
     assert!(!Awaited::default().is_for(0, 0));
 }
 

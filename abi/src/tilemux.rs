@@ -48,6 +48,10 @@ pub const fn request_distance(hertz: u64) -> u64 {
     (2_000_000 * 1_000_000_000_u64).div_ceil(if hertz == 0 { 1 } else { hertz })
 }
 
+/// On a tile with time slices, after a request of the kernel, the activities get the hart for this many times the duration of that request,
+/// if they want it, before the next request.
+pub const REQUEST_REST: u64 = 9;
+
 /// The most pieces of a request: one for each page table that it makes. Pages around a boundary of the top level need four.
 pub const REQUEST_PIECES: u64 = 4;
 

@@ -62,12 +62,15 @@
 //!
 //! **The kernel's requests** start, stop and wake activities and map pages; any application may cause them on any tile. TileMux carries
 //! them out one at a time. One costs a switch, at most [`REQUEST_CYCLES`] and [`REQUEST_LINES`] more, because it maps at most
-//! [`MAP_PAGES_MAX`](bulkhead_abi::syscall::MAP_PAGES_MAX) pages and makes at most one page table, and later the timer's interrupt with
-//! which TileMux listens again. (A request that needs more tables is carried out in as many pieces, as if each were a request.) After each
-//! request, whichever application wanted the hart, the next one waits until no application with a priority wants the hart, or until
-//! [`request_distance`] has passed. So all of them together take no more than one sporadic task above all applications; a request that
-//! began before a job was released is the first of them, and counts as release jitter of its own length. Each pager's answer belongs to one
-//! fault of an application, which ran to cause it; answers that come while TileMux works anyway are part of its work.
+//! [`MAP_PAGES_MAX`](bulkhead_abi::syscall::MAP_PAGES_MAX) pages and makes at most one page table. (A request that needs more tables is
+//! carried out in as many pieces, as if each were a request.) After each request, whichever application wanted the hart, the next one waits
+//! until no application with a priority wants the hart, or until [`request_distance`] has passed: until then, the unit does not announce it
+//! ([`Awaited::after`](bulkhead_abi::dtu::Awaited::after)). A request that came while TileMux had the unit is not announced; for this one
+//! TileMux sets its timer. So a request takes one interrupt, that after which it is carried out, and all requests together take no more than
+//! one sporadic task above all applications; a request that began before a job was released is the first of them, and counts as release
+//! jitter of its own length. The same holds for the end of an activity for which the kernel had no room, which TileMux reports later. Each
+//! pager's answer belongs to one fault of an application, which ran to cause it; answers that come while TileMux works anyway are part of
+//! its work.
 //!
 //! The time that no clock reading of TileMux sees is not counted here and is on the running application's account: the saving and restoring
 //! of registers around a trap (some 100 of a switch's 1000 cycles).
@@ -212,8 +215,7 @@ pub fn call(system: &System, chip: &Chip, tile: u16) -> Result<u64, AdmissionErr
 /// # Errors
 /// [`AdmissionError::Chip`] if the tile does not exist.
 pub fn requests(system: &System, chip: &Chip, tile: u16) -> Result<Task, AdmissionError> {
-    // The timer's interrupt always finds everything in the caches: the request, or the activity that ran since, has just been there.
-    let cycles = SWITCH_CYCLES + REQUEST_CYCLES + RECEIVED_CYCLES;
+    let cycles = SWITCH_CYCLES + REQUEST_CYCLES;
     let cost = work(system, chip, tile, (cycles, SWITCH_LINES + REQUEST_LINES))?;
     let period = request_distance(chip.tile(tile)?.pipeline.clock.frequency.0);
     Ok(Task {

@@ -11,9 +11,10 @@
 //! value that a test holds the kernel to (`tests/system`, `calls`), with cold caches and beside storms of calls. The caller's own pieces
 //! are assumed to be equally long, because others' pieces may have emptied the kernel's caches. Resource managers are assumed to be idle.
 
-use crate::admission::{INTERRUPT_CYCLES, switch};
+use crate::admission::{INTERRUPT_CYCLES, call, requests, switch};
 use crate::communication::{Chip, ChipError};
 use bulkhead_abi::syscall::Number;
+use bulkhead_abi::tilemux::REQUEST_REST;
 use bulkhead_model::System;
 use bulkhead_model::system::TilePolicy;
 
@@ -102,8 +103,9 @@ pub struct Turn {
     pub reload: u64,
 }
 
-/// A turn of the others on a tile with time slices: each of them runs for a slice, with a switch before; and each may get one answer of the
-/// kernel while the application runs, which interrupts it.
+/// A turn of the others on a tile with time slices: each of them runs for a slice, with a switch before, and may end it with a call to
+/// TileMux, which ends no call early; and each may get one answer of the kernel while the application runs, which interrupts it. Requests of
+/// the kernel to TileMux are not part of it: see [`beside_requests`].
 ///
 /// # Errors
 /// Why there is no bound.
@@ -137,8 +139,9 @@ pub fn turn(system: &System, app: usize) -> Result<Turn, String> {
     let interrupt = (INTERRUPT_CYCLES * 1_000_000_000).div_ceil(hertz);
     let count = others.len() as u64;
     let slice = mux.slice.0.div_ceil(1000);
+    let call = call(system, &chip, own.tile).map_err(|error| error.to_string())?;
     // A slice ends with an interrupt, and at the end comes the switch back.
-    let each = slice + switch + 2 * interrupt;
+    let each = slice + call + switch + 2 * interrupt;
     let caches = [&tile.l1i, &tile.l1d, &tile.l2].into_iter().flatten();
     let lines: u64 = caches
         .map(|cache| cache.size.0 / u64::from(cache.line).max(1))
@@ -155,6 +158,25 @@ pub fn turn(system: &System, app: usize) -> Result<Turn, String> {
         lines,
         reload: u64::try_from(reload).unwrap_or(u64::MAX),
     })
+}
+
+/// Nanoseconds that work of an application takes at most on a tile with time slices, if it takes `nanoseconds` without requests of the
+/// kernel to TileMux. Any other application may cause these: by starting, stopping and waking activities, and by mapping pages. After each,
+/// TileMux leaves the hart [`REQUEST_REST`] times its duration to the activities. So in a time *t* they take at most one request and the
+/// share 1 / (1 + [`REQUEST_REST`]) of *t*.
+///
+/// # Errors
+/// Why there is no bound.
+pub fn beside_requests(system: &System, app: usize, nanoseconds: u64) -> Result<u64, String> {
+    let own = system.apps.get(app).ok_or("there is no such application")?;
+    if system.apps.len() == 1 {
+        return Ok(nanoseconds);
+    }
+    let request = requests(system, &Chip::new(&system.platform), own.tile);
+    let request = request.map_err(|error| error.to_string())?.cost;
+    let all = u128::from(nanoseconds) + u128::from(request);
+    let all = (all * u128::from(REQUEST_REST + 1)).div_ceil(u128::from(REQUEST_REST));
+    u64::try_from(all).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -198,5 +220,41 @@ mod tests {
         assert!(turn_of.lines > 0);
         let alone = variant("m3/attack-endpoints", "alone");
         assert_eq!(turn(&alone, tenant(&alone)), Ok(Turn::default()));
+    }
+
+    #[test]
+    fn a_turn_has_the_last_call_of_each_neighbour() {
+        let quotas = variant("m3/attack-endpoints", "quotas");
+        let app = tenant(&quotas);
+        let chip = Chip::new(&quotas.platform);
+        let call = call(&quotas, &chip, quotas.apps[app].tile).expect("bounded");
+        // 14 800 cycles of 2 GHz, and lines.
+        assert!(call > 7400, "{call}");
+        let wait = |system: &System| turn(system, tenant(system)).expect("bounded").wait;
+        let mut one = quotas.clone();
+        one.apps.retain(|app| app.name != "hoard-2");
+        // Each neighbour costs a slice of 100 us and a call at least.
+        assert!(wait(&quotas) - wait(&one) >= 100_000 + call);
+    }
+
+    #[test]
+    fn requests_take_a_tenth_and_one_more() {
+        let quotas = variant("m3/attack-endpoints", "quotas");
+        let app = tenant(&quotas);
+        let request = requests(&quotas, &Chip::new(&quotas.platform), quotas.apps[app].tile);
+        let request = request.expect("bounded").cost;
+        // In 10 us, however short or long the requests are: a list of requests with rests between never takes more.
+        for length in 1..=request {
+            let (mut now, mut left, mut rest) = (length, 10_000_u64, 0);
+            while left > 0 {
+                rest = if rest == 0 { 9 * length } else { rest };
+                let run = left.min(rest);
+                (now, left, rest) = (now + run, left - run, rest - run);
+                now += if left > 0 && rest == 0 { length } else { 0 };
+            }
+            assert!(beside_requests(&quotas, app, 10_000) >= Ok(now), "{length}");
+        }
+        let alone = variant("m3/attack-endpoints", "alone");
+        assert_eq!(beside_requests(&alone, tenant(&alone), 10_000), Ok(10_000));
     }
 }

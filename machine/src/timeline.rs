@@ -88,6 +88,7 @@ impl Event {
                     DtuEvent::Receive => (3, 0),
                     DtuEvent::Timer(n) => (4, n),
                     DtuEvent::SleepTimeout(n) => (5, n),
+                    DtuEvent::Awaited => (6, 0),
                 };
                 [1, kind, number.into()]
             }
@@ -120,6 +121,7 @@ impl fmt::Display for Event {
                 DtuEvent::Receive => "the unit has looked at a message",
                 DtuEvent::Timer(_) => "the unit's timer expires",
                 DtuEvent::SleepTimeout(_) => "a sleep times out",
+                DtuEvent::Awaited => "the unit looks again who may interrupt",
             }),
             Event::Packet {
                 from,

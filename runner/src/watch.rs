@@ -20,6 +20,8 @@ pub enum Event {
     Awake,
     /// A message was stored in this receive endpoint.
     Message(u16),
+    /// The unit began to interrupt the hart.
+    Interrupt,
 }
 
 /// The events on all tiles, in time order for each tile.
@@ -40,7 +42,7 @@ impl Log {
             match event {
                 Event::Awake => since = since.or(Some(tick)),
                 Event::Asleep => all.extend(since.take().map(|begin| (begin, tick))),
-                Event::Message(_) => {}
+                Event::Message(_) | Event::Interrupt => {}
             }
         }
         all.extend(since.map(|begin| (begin, Tick::MAX)));
@@ -58,7 +60,7 @@ impl Log {
                         all += tick.min(to).saturating_sub(begin.max(from));
                     }
                 }
-                Event::Message(_) => {}
+                Event::Message(_) | Event::Interrupt => {}
             }
         }
         all + since.map_or(0, |begin| to.saturating_sub(begin.max(from)))
@@ -83,8 +85,12 @@ impl Watcher {
 
 impl Observer for Watcher {
     fn unit(&mut self, at: Tick, tile: TileId, observation: &Observation) {
-        if let Observation::MessageStored { endpoint, .. } = observation {
-            self.push(tile, at, Event::Message(*endpoint));
+        match observation {
+            Observation::MessageStored { endpoint, .. } => {
+                self.push(tile, at, Event::Message(*endpoint));
+            }
+            Observation::Interrupt { level: true } => self.push(tile, at, Event::Interrupt),
+            _ => {}
         }
     }
 

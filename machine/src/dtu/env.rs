@@ -87,6 +87,8 @@ pub enum DtuEvent {
     Receive,
     /// The timer that was armed with this number expires.
     Timer(u32),
+    /// The delay of an `AWAITED` register is over.
+    Awaited,
     /// The sleep command with this number times out.
     SleepTimeout(u32),
 }

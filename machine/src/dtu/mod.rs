@@ -29,8 +29,8 @@ use crate::ledger::Unfetched;
 use crate::noc::packet::{Packet, PacketKind};
 use crate::types::{Owner, Tick, TileId};
 use bulkhead_abi::dtu::{
-    AWAITED_COUNT, Awaited, CurrentActivity, DtuError, Endpoint, FEATURE_PRIVILEGED,
-    TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
+    AWAITED_COUNT, CurrentActivity, DtuError, Endpoint, FEATURE_PRIVILEGED, TILEMUX_ACTIVITY,
+    TLB_READ, TLB_WRITE,
 };
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use command::Running;
@@ -90,7 +90,9 @@ pub struct Dtu {
     /// Where the search for the next core request begins.
     announced: u16,
     /// The messages that may interrupt; `None`: all.
-    awaited: Option<[Awaited; AWAITED_COUNT]>,
+    awaited: Option<[registers::Wait; AWAITED_COUNT]>,
+    /// The moment of the next [`DtuEvent::Awaited`].
+    awaited_event: Option<Tick>,
     timer_serial: u32,
     timer_expired: bool,
     interrupt: bool,
@@ -152,6 +154,7 @@ impl Dtu {
             core_request: 0,
             announced: 0,
             awaited: None,
+            awaited_event: None,
             timer_serial: 0,
             timer_expired: false,
             interrupt: false,
@@ -240,6 +243,7 @@ impl Dtu {
                     self.update_interrupt(env);
                 }
             }
+            DtuEvent::Awaited => self.delay_over(env),
             DtuEvent::SleepTimeout(serial) => self.sleep_timeout(env, serial),
         }
         self.pump(env);

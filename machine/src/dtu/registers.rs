@@ -13,11 +13,27 @@
 use super::Dtu;
 use super::env::{DtuEvent, Env, Observation, RegisterFault, WriteEffect, schedule_late};
 use crate::noc::packet::{Packet, PacketKind};
+use crate::types::Tick;
 use bulkhead_abi::dtu::*;
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
 
 const PHYSICAL_PAGE: u64 = 0x0000_FFFF_FFFF_F000;
 const AWAITED_END: u64 = AWAITED + 8 * AWAITED_COUNT as u64;
+
+/// An `AWAITED` register.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wait {
+    register: Awaited,
+    /// When its delay is over.
+    from: Tick,
+}
+
+impl Wait {
+    /// Whether a message for an endpoint of an activity may interrupt now, as far as the register is concerned.
+    fn covers(self, now: Tick, activity: u16, endpoint: u16) -> bool {
+        self.from <= now && self.register.is_for(activity, endpoint)
+    }
+}
 
 impl Dtu {
     fn check_width(offset: u64, bytes: u8) -> Result<(), RegisterFault> {
@@ -109,15 +125,19 @@ impl Dtu {
                 let (activity, endpoint) = (request.activity(), request.endpoint());
                 let mut awaited = self.awaited.iter_mut().flatten();
                 if request.is_valid()
-                    && let Some(spent) = awaited.find(|awaited| awaited.is_for(activity, endpoint))
+                    && let Some(spent) =
+                        awaited.find(|wait| wait.covers(env.now(), activity, endpoint))
                 {
-                    *spent = Awaited::default();
+                    *spent = Wait::default();
                 }
                 self.request_core(env);
             }
             AWAITED..AWAITED_END => {
+                let register = Awaited(value);
+                let from = env.now().saturating_add(self.ticks(register.delay()));
                 let awaited = self.awaited.get_or_insert_default();
-                awaited[(offset - AWAITED) as usize / 8] = Awaited(value);
+                awaited[(offset - AWAITED) as usize / 8] = Wait { register, from };
+                self.await_delay(env);
                 self.look_again(env);
             }
             TIMER_EXPIRED => {
@@ -156,7 +176,9 @@ impl Dtu {
             CORE_REQUEST => self.core_request,
             AWAITED..AWAITED_END => {
                 let awaited = self.awaited.as_ref();
-                awaited.map_or(0, |awaited| awaited[(offset - AWAITED) as usize / 8].0)
+                awaited.map_or(0, |awaited| {
+                    awaited[(offset - AWAITED) as usize / 8].register.0
+                })
             }
             TIMER_EXPIRED => self.timer_expired.into(),
             FEATURES => self.features,
@@ -370,13 +392,37 @@ impl Dtu {
         self.request_core(env);
     }
 
+    /// Asks for an event at the end of the next delay. However often software writes the registers, a new event is always earlier than
+    /// the pending ones.
+    fn await_delay<E: Env>(&mut self, env: &mut E) {
+        let now = env.now();
+        let all = self.awaited.iter().flatten().map(|wait| wait.from);
+        let next = all.filter(|from| *from > now).min();
+        if let Some(next) = next.filter(|next| self.awaited_event.is_none_or(|event| *next < event))
+        {
+            self.awaited_event = Some(next);
+            schedule_late(env, next, DtuEvent::Awaited);
+        }
+    }
+
+    /// The delay of a register may be over. (The register may have been written again since.)
+    pub(super) fn delay_over<E: Env>(&mut self, env: &mut E) {
+        if self.awaited_event == Some(env.now()) {
+            self.awaited_event = None;
+        }
+        self.await_delay(env);
+        self.request_core(env);
+    }
+
     /// Announces the next message for an activity that is not running and may interrupt, unless an announcement is pending.
     pub(super) fn request_core<E: Env>(&mut self, env: &mut E) {
-        let (awaited, urgency) = (&self.awaited, self.urgency);
+        let (awaited, urgency, now) = (&self.awaited, self.urgency, env.now());
         let may_interrupt = |activity, endpoint| {
             awaited.as_ref().is_none_or(|all| {
                 let mut all = all.iter();
-                all.any(|a| a.is_for(activity, endpoint) && a.urgency() >= urgency)
+                all.any(|wait| {
+                    wait.covers(now, activity, endpoint) && wait.register.urgency() >= urgency
+                })
             })
         };
         if !CoreRequest(self.core_request).is_valid()

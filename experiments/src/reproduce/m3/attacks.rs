@@ -331,8 +331,8 @@ fn kernel_work(kind: &Kind, result: &RunResult, seen: &[Seen]) -> u64 {
 }
 
 /// The bound of a sequence of kernel calls, in microseconds: the worst one alone; the waits of the caller's requests, its calls and
-/// the answers for others; the kernel's work at its maximum length, after one piece of lower-priority work for each call; and on a
-/// shared tile the others' turns, after each of which the caches may be empty.
+/// the answers for others; the kernel's work at its maximum length, after one piece of lower-priority work for each call; on a
+/// shared tile the others' turns, after each of which the caches may be empty; and the kernel's requests to TileMux.
 fn at_kernel(
     system: &System,
     caller: &str,
@@ -363,7 +363,9 @@ fn at_kernel(
     let bounds = SystemBounds::new(system, &[]).map_err(|error| error.to_string())?;
     let answer = bounds.answer(app).map_err(|error| error.to_string())?;
     let ticks = network.saturating_add(calls.saturating_mul(answer));
-    Ok(result.microseconds(ticks) + (kernel + away * turn.wait) as f64 / 1000.0)
+    let own = (result.microseconds(ticks) * 1000.0).ceil() as u64;
+    let all = kernel::beside_requests(system, app, own + kernel + away * turn.wait)?;
+    Ok(all as f64 / 1000.0)
 }
 
 /// The bound of a periodic task on a shared tile: its response time by the admission test.

@@ -681,3 +681,54 @@ fn a_message_interrupts_once_for_who_awaits_it_and_nobody_more_urgent() {
     );
     assert_eq!(announced(&mut world), Some(12));
 }
+
+#[test]
+fn a_register_with_a_delay_covers_nothing_before() {
+    let mut world = World::new(&config());
+    for (endpoint, activity) in [(9, 6), (10, 7)] {
+        let Endpoint::Receive(r) = receive_at(0x400 * endpoint, 4, 64, NO_ENDPOINT) else {
+            panic!("a receive endpoint")
+        };
+        let receive = Endpoint::Receive(ReceiveEndpoint { activity, ..r });
+        world.set(2, endpoint as u16, receive);
+    }
+    let wait = |world: &mut World, index: u64, awaited: Awaited| {
+        world.write(2, AWAITED + 8 * index, awaited.0);
+        assert_eq!(world.read(2, AWAITED + 8 * index), awaited.0);
+    };
+    let message = |world: &mut World, endpoint| {
+        world.set(1, 8, send_to(2, endpoint, 4, 64));
+        send(world, 1, NO_REPLY, 0, 0);
+    };
+    let announced = |world: &mut World| {
+        let request = CoreRequest(world.read(2, CORE_REQUEST));
+        request.is_valid().then(|| request.endpoint())
+    };
+    world.switch(2, 5, 0);
+    let begin = world.chip.now;
+    // Two units of 256 ns at 4 ticks each. The register of the other activity has a longer delay, and had a shorter one before.
+    for delay in [100_000, 300, 30_000] {
+        wait(&mut world, 1, Awaited::new(7, 10, 0).after(delay));
+    }
+    wait(&mut world, 0, Awaited::new(6, 9, 0).after(257));
+    // `send` runs the world until the message is there, which is before.
+    message(&mut world, 10);
+    message(&mut world, 9);
+    assert!(world.chip.now < begin + 2048 && announced(&mut world).is_none());
+    world.run_until(begin + 2048);
+    assert_eq!(announced(&mut world), None);
+    world.run_until(begin + 2049);
+    assert_eq!(announced(&mut world), Some(9));
+    world.write(2, CORE_REQUEST, 0);
+    world.run_until(begin + 118 * 1024);
+    assert_eq!(announced(&mut world), None);
+    world.run_until(begin + 118 * 1024 + 1);
+    assert_eq!(announced(&mut world), Some(10));
+    world.write(2, CORE_REQUEST, 0);
+    // Without a delay, at once; and what was written later counts.
+    wait(&mut world, 0, Awaited::new(6, 9, 0).after(1_000_000));
+    message(&mut world, 9);
+    assert_eq!(announced(&mut world), None);
+    wait(&mut world, 0, Awaited::new(6, 9, 0));
+    assert_eq!(announced(&mut world), Some(9));
+}

@@ -17,7 +17,7 @@ use bulkhead_abi::dtu::{Awaited, DtuError, IDLE_ACTIVITY, NO_ENDPOINT, TILEMUX_A
 use bulkhead_abi::marker::{HEAP_EXHAUSTED, MarkerKind, PANIC, Since};
 use bulkhead_abi::pager::PagerAnswer;
 use bulkhead_abi::syscall::StopCause;
-use bulkhead_abi::tilemux::{Ecall, Request, TileMuxError};
+use bulkhead_abi::tilemux::{Ecall, REQUEST_REST, Request, TileMuxError};
 use bulkhead_exec::tile::{Cost, Decision, Policy};
 use bulkhead_hal::trap::{A0, A1, A7};
 use bulkhead_hal::{csr, device, dtu, marker};
@@ -89,10 +89,6 @@ struct TileMux {
 /// The same in cycles: registers are saved or restored, arrivals are checked, and the hart mispredicts branches. `tests/system`
 /// measures it with a program that is displaced all the time.
 const UNSEEN_CYCLES: u64 = 400;
-
-/// After a request of the kernel, the others get the hart for this many times the duration of that request, if they want it, before
-/// the next request.
-const REST: u64 = 9;
 
 /// Nanoseconds after which TileMux tells the kernel again about ends for which it had no slot: the time that the kernel takes for some
 /// notifications.
@@ -469,10 +465,10 @@ impl TileMux {
                 if tells {
                     self.tell_ends();
                 }
-                let did = core::mem::take(&mut self.tile.requests) && !calm && self.request();
+                let did = !calm && core::mem::take(&mut self.tile.requests) && self.request();
                 let over = dtu::time();
                 if did || tells {
-                    self.calm = over + self.distance.max(REST * (over - began));
+                    self.calm = over + self.distance.max(REQUEST_REST * (over - began));
                 }
                 // No activity pays for it.
                 if let Some(running) = &mut self.running {
@@ -481,9 +477,10 @@ impl TileMux {
                 work = Some((over, None));
                 continue;
             }
-            self.tile.listen(if now < self.calm { 0 } else { u8::MAX });
+            self.tile.listen(now, if calm { self.calm } else { 0 });
+            // The unit does not announce a request that came while TileMux had it.
             let looks = match calm {
-                true => Some(self.calm),
+                true => (self.tile.requests || self.ends).then_some(self.calm),
                 false => self.ends.then_some(self.again),
             };
             match decision {
@@ -518,7 +515,7 @@ impl TileMux {
                         // Its run, and so the timer, begins when the switch is over.
                         work = Some((began, Some((left.place, Cost::Back))));
                     }
-                    let own = self.tile.answers || self.tile.requests && !calm;
+                    let own = self.tile.answers || self.tile.requests && (!calm || looks.is_none());
                     if self.missed(previous, missed) || own || gives_back.is_some() {
                         continue;
                     }

@@ -47,8 +47,8 @@ pub struct Tile {
     pub kept: Option<(u32, Option<Request>)>,
     /// There may be answers of pagers.
     pub answers: bool,
-    /// The urgency of the next request; none if the last one was announced.
-    listens: Option<u8>,
+    /// From when on the next request is announced; none if the last one was.
+    listens: Option<u64>,
     /// The pages that hold no page table.
     tables: Pool,
     /// Bytes of a line.
@@ -74,11 +74,12 @@ impl Tile {
         }
     }
 
-    /// The next request of the kernel interrupts a running activity that is not more urgent than this.
-    pub fn listen(&mut self, urgency: u8) {
-        if self.listens != Some(urgency) {
-            hear(ACTIVITIES, TILEMUX_ACTIVITY, urgency, REQUEST_ENDPOINT);
-            self.listens = Some(urgency);
+    /// The next request of the kernel interrupts any activity, but not before this moment.
+    pub fn listen(&mut self, now: u64, from: u64) {
+        if self.listens != Some(from) {
+            let next = Awaited::new(TILEMUX_ACTIVITY, REQUEST_ENDPOINT, u8::MAX);
+            dtu::set_awaited(ACTIVITIES, next.after(from.saturating_sub(now)));
+            self.listens = Some(from);
         }
     }
 

@@ -176,8 +176,35 @@ fn a_pager_that_takes_dirty_pages_delays_nobody_more_urgent() {
     held("soil", "all lines of 64 pages are dirty");
 }
 
-/// Where nobody is urgent, the kernel's requests to TileMux take a tenth of a hart that others want, and each request takes two interrupts:
-/// the one that announces it and the one after which it is carried out.
+/// TileMux once set a timer after each request of the kernel, so the start of an activity interrupted its first job.
+#[test]
+fn nothing_interrupts_a_job_that_nobody_asks_for_anything() {
+    let (result, logs) = watch(system("undisturbed"), &[]);
+    let ([seen], [log]) = (&result.variants[..], &logs[..]) else {
+        panic!("one variant")
+    };
+    for (tile, app) in [(2, "slices"), (3, "priorities")] {
+        let samples = &spans(seen, app).samples;
+        assert_eq!(samples.len(), 1, "{app}");
+        for job in samples {
+            let (begin, end) = (job.begin, job.begin + job.latency);
+            let inside = |(at, event): &(u64, Event)| {
+                (begin..end).contains(at) && *event == Event::Interrupt
+            };
+            assert_eq!(
+                log.of(tile).filter(inside).count(),
+                0,
+                "{app}, {begin} to {end}"
+            );
+        }
+        assert!(
+            log.of(tile).any(|(_, event)| event == Event::Interrupt),
+            "{app}"
+        );
+    }
+}
+
+/// Where nobody is urgent, the kernel's requests to TileMux take a tenth of a hart that others want, and each request takes one interrupt.
 #[test]
 fn a_pager_that_maps_without_faults_takes_a_share_of_a_tile_with_slices() {
     let (result, consoles) = boot_heard(system("remap-slices"), &[]);
