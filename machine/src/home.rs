@@ -6,7 +6,8 @@
 //! interconnect without a snoop filter (Arm CoreLink CCI-400). What it deliberately does not know: times, bytes, and what clusters do
 //! inside.
 //!
-//! A coherent device asks as a cluster does, but keeps no copy: clusters share a line that it reads, and give up a line that it writes.
+//! A coherent device asks as a cluster does, but keeps no copy: clusters share a line that it reads, and give up a line that it writes. If
+//! it writes the whole line, they drop what they have, because nothing of it stays (CHI: WriteUniqueFull and MakeInvalid).
 //!
 //! Who can fill it: a cluster has at most one request here for each transaction of its second level, and a device at most `outstanding`
 //! requests. Each request waits for one turn of each other request for the same line.
@@ -14,7 +15,7 @@
 use crate::hart::QosIds;
 use crate::ledger::{Ledger, Resource, Transaction as Kind};
 use crate::noc::{Packet, PacketKind, Surrender, Want};
-use crate::types::{Owner, Tick, TileId};
+use crate::types::{Line, Owner, Tick, TileId};
 use std::collections::VecDeque;
 
 /// An order of a home.
@@ -107,6 +108,34 @@ impl Home {
         }
     }
 
+    /// How clusters must treat the line of a request. A device that writes the whole line needs none of its bytes.
+    fn surrender(&self, request: &Packet) -> Surrender {
+        match request.kind {
+            PacketKind::Coherent {
+                want: Want::Put,
+                bytes,
+                address,
+                ..
+            } if bytes == self.line && address.is_multiple_of(bytes.into()) => Surrender::Discard,
+            _ => Self::wanted(request).1.surrender(),
+        }
+    }
+
+    /// What a device writes to a whole line, while clusters drop what they have of it: nobody has newer bytes.
+    pub fn replaces(&self, tag: u32) -> Option<&Line> {
+        let transaction = &self.transactions[self.find(tag)?];
+        let request = transaction.request.as_ref()?;
+        let written = matches!(
+            request.kind,
+            PacketKind::Coherent {
+                want: Want::Put,
+                ..
+            }
+        );
+        let whole = written && self.surrender(request) == Surrender::Discard;
+        request.line.as_ref().filter(|_| whole)
+    }
+
     /// A request of a cluster or of a device ([`PacketKind::Coherent`]) has arrived.
     pub fn ask(&mut self, request: Box<Packet>) {
         match self.find(Self::wanted(&request).0) {
@@ -116,7 +145,8 @@ impl Home {
     }
 
     fn begin(&mut self, request: Box<Packet>) {
-        let (tag, want) = Self::wanted(&request);
+        let (tag, _) = Self::wanted(&request);
+        let surrender = self.surrender(&request);
         let (owner, ids) = (request.owner, request.ids);
         let requester = (request.source, request.tag);
         let others = self.clusters.iter().filter(|id| **id != request.source);
@@ -124,7 +154,7 @@ impl Home {
         self.orders.extend(others.map(|cluster| Order::Ask {
             cluster: *cluster,
             tag,
-            surrender: want.surrender(),
+            surrender,
             owner,
             ids,
         }));

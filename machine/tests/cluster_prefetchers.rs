@@ -1,5 +1,5 @@
-//! The prefetcher of a cluster's second level: what a stream costs with and without it, in closed form; whose lines it takes and who
-//! pays; and that neither windows nor numbers change a tick.
+//! The prefetchers of a cluster's second level and of its first levels: what a stream costs with and without them, in closed form; whose
+//! lines they take and who pays; and that neither windows nor numbers change a tick.
 
 mod common;
 
@@ -10,7 +10,7 @@ use bulkhead_machine::cache::CacheStatistics;
 use bulkhead_machine::config::{
     CapacityConfig, CoreConfig, PlatformConfig, PrefetcherConfig, PrefetcherKind,
 };
-use bulkhead_machine::ledger::Level;
+use bulkhead_machine::ledger::{Booking, Level};
 use bulkhead_machine::machine::{Machine, RunLimit};
 use bulkhead_machine::types::{Tick, TileId};
 use common::*;
@@ -18,11 +18,19 @@ use common::*;
 const LINE: u64 = 64;
 const MARK: u32 = 0x100;
 const LIMIT: Tick = 2_000_000;
-/// The counters that `count` selects: fetched, used, late.
-const COUNTED: [(u32, Event); 3] = [
-    (3, Event::SecondPrefetch),
-    (4, Event::SecondPrefetchUsed),
-    (5, Event::SecondPrefetchLate),
+/// Lines that a first level does not hold: twice as many as it has.
+const LONG: i32 = 512;
+/// The counters that `count` selects: fetched, used, late; or lines that the first level has fetched, instead of the late ones.
+const COUNTERS: [u32; 3] = [3, 4, 5];
+const COUNTED: [Event; 3] = [
+    Event::SecondPrefetch,
+    Event::SecondPrefetchUsed,
+    Event::SecondPrefetchLate,
+];
+const COUNTED_IN_FIRST: [Event; 3] = [
+    Event::SecondPrefetch,
+    Event::SecondPrefetchUsed,
+    Event::DataPrefetch,
 ];
 
 fn stream(distance: u32) -> PrefetcherConfig {
@@ -44,21 +52,31 @@ fn with(mut config: PlatformConfig, prefetcher: Option<PrefetcherConfig>) -> Pla
     config
 }
 
+/// Gives the data caches of all clusters this prefetcher.
+fn first(mut config: PlatformConfig, prefetcher: Option<PrefetcherConfig>) -> PlatformConfig {
+    for tile in &mut config.tiles {
+        let l1d = tile.l1d.as_mut().expect("a first level");
+        (l1d.prefetcher, l1d.mshrs) = (prefetcher.clone(), 8);
+        tile.l2.as_mut().expect("a second level").mshrs = 16;
+    }
+    config
+}
+
 /// Where a hart has its lines.
 fn data(port: usize) -> u64 {
     MEMORY_BASE + 0x10_0000 * (1 + port as u64)
 }
 
 /// Begins to count.
-fn count(p: &mut Program) {
-    for (counter, event) in COUNTED {
+fn count(p: &mut Program, events: [Event; 3]) {
+    for (counter, event) in COUNTERS.into_iter().zip(events) {
         p.li(T0, event as u64).csr(1, 0x320 + counter, T0);
     }
 }
 
 /// Marks what was counted.
 fn mark_counts(p: &mut Program) {
-    for (counter, _) in COUNTED {
+    for counter in COUNTERS {
         // csrrs t0, counter, zero
         p.word((0xb00 + counter) << 20 | 2 << 12 | T0 << 7 | 0x73)
             .marker(T0, MARK + counter);
@@ -67,8 +85,17 @@ fn mark_counts(p: &mut Program) {
 
 /// Loads lines one after the other, `step` lines apart, each when the one before has come and `pause` rounds of a loop later, and marks each.
 fn walk(port: usize, lines: i32, step: u64, pause: i32) -> Program {
+    walk_counting(COUNTED, (port, lines), step, pause)
+}
+
+fn walk_counting(
+    events: [Event; 3],
+    (port, lines): (usize, i32),
+    step: u64,
+    pause: i32,
+) -> Program {
     let mut p = Program::default();
-    count(&mut p);
+    count(&mut p, events);
     p.li(S0, data(port))
         .li(S3, LINE * step)
         .addi(S1, ZERO, lines);
@@ -103,7 +130,7 @@ fn seen(machine: &Machine, port: u16) -> (Vec<Tick>, [u64; 3]) {
     let markers = machine.markers();
     let own = || markers.iter().filter(|m| m.activity == port);
     let ticks = own().filter(|m| u32::from(m.kind) == MARK);
-    let counts = COUNTED.map(|(counter, _)| {
+    let counts = COUNTERS.map(|counter| {
         let mut marked = own().filter(|m| u32::from(m.kind) == MARK + counter);
         marked.next().expect("it has ended").value
     });
@@ -112,6 +139,17 @@ fn seen(machine: &Machine, port: u16) -> (Vec<Tick>, [u64; 3]) {
 
 fn walked(config: &PlatformConfig, lines: i32, step: u64, pause: i32) -> (Vec<Tick>, [u64; 3]) {
     seen(&run(config, &[walk(0, lines, step, pause)]), 0)
+}
+
+/// The same with a first level that fetches ahead; the last counter has its lines.
+fn walked_first(
+    config: &PlatformConfig,
+    lines: i32,
+    step: u64,
+    pause: i32,
+) -> (Vec<Tick>, [u64; 3]) {
+    let walk = walk_counting(COUNTED_IN_FIRST, (0, lines), step, pause);
+    seen(&run(config, &[walk]), 0)
 }
 
 /// Ticks from one line to the next in the middle of a page, of which each of `of` lines after the other takes its part.
@@ -127,15 +165,7 @@ fn a_fast_stream_is_as_fast_as_its_distance_lets_it_be() {
     let (slow, none) = walked(&plain, 60, 1, 0);
     assert_eq!(none, [0; 3]);
     let miss = period(&slow, 1) / 4;
-    // Lines that are in the second level and not in the first one: the other end of a walk that is longer than the first level.
-    let again = {
-        let mut p = Program::default();
-        p.words_of(&until_wfi(&walk(0, 512, 1, 0)));
-        p.words_of(&walk(0, 60, 1, 0));
-        let (all, _) = seen(&run(&plain, &[p]), 0);
-        all[512..].to_vec()
-    };
-    let hit = period(&again, 1) / 4;
+    let hit = period(&walked_again(&plain, LONG), 1) / 4;
     assert!(miss > 2 * hit, "{miss} and {hit} ticks");
     for distance in 1..=4u32 {
         let config = with(plain.clone(), Some(stream(distance)));
@@ -152,6 +182,15 @@ fn a_fast_stream_is_as_fast_as_its_distance_lets_it_be() {
             false => assert!(late < used, "{distance}: {late} late"),
         }
     }
+}
+
+/// A walk over lines after a walk over as many or more. If that one is longer than the first level, they are in the second level only.
+fn walked_again(config: &PlatformConfig, before: i32) -> Vec<Tick> {
+    let mut p = Program::default();
+    p.words_of(&until_wfi(&walk(0, before, 1, 0)));
+    p.words_of(&walk(0, 60, 1, 0));
+    let (all, _) = seen(&run(config, &[p]), 0);
+    all[before as usize..].to_vec()
 }
 
 /// What a walk's counters tell about data: instructions are a stream, too, and the same in a walk of two lines, which is none.
@@ -329,7 +368,7 @@ fn lines_fetched_ahead_have_the_identifiers_of_their_request() {
 fn contending(harts: usize) -> Vec<Program> {
     let program = |port: usize| {
         let mut p = Program::default();
-        count(&mut p);
+        count(&mut p, COUNTED);
         let (own, shared) = (port, 0);
         p.li(S4, 12).li(S2, LINE);
         let round = p.here();
@@ -367,6 +406,16 @@ fn windows_change_nothing() {
     }
 }
 
+/// Two clusters of two harts each, with a program on each hart.
+fn in_pairs(config: &PlatformConfig, programs: &[Program]) -> Machine {
+    let mut machine = Machine::new(config).expect("valid");
+    for (i, program) in programs.iter().enumerate() {
+        let hart = (i as TileId / 2, i % 2);
+        start_hart(&mut machine, hart, program, 0x1_0000 * i as u64);
+    }
+    machine
+}
+
 /// The same where two clusters are coherent with each other and take lines from one another that were fetched ahead.
 #[test]
 fn windows_change_nothing_in_coherent_clusters() {
@@ -376,14 +425,7 @@ fn windows_change_nothing_in_coherent_clusters() {
         (l2.size, l2.mshrs, l2.prefetcher) = (16 << 10, 16, Some(stream(4)));
     }
     let programs = contending(4);
-    let build = || {
-        let mut machine = Machine::new(&config).expect("valid");
-        for (i, program) in programs.iter().enumerate() {
-            let hart = (i as TileId / 2, i % 2);
-            start_hart(&mut machine, hart, program, 0x1_0000 * i as u64);
-        }
-        machine
-    };
+    let build = || in_pairs(&config, &programs);
     let mut whole = build();
     whole.run(RunLimit { ticks: LIMIT }, None);
     waits_are_booked(&whole);
@@ -411,17 +453,16 @@ fn numbers_change_nothing() {
         .as_mut()
         .expect("a cluster")
         .harts = vec![7, 3, 11, 0];
-    let [one, other] = [&config, &renumbered].map(|config| {
-        let machine = run(config, &contending(4));
-        waits_are_booked(&machine);
-        let seen: Vec<_> = machine
-            .markers()
-            .iter()
-            .map(|m| (m.tick, m.activity, m.value))
-            .collect();
-        (seen, machine.ledger().bookings())
-    });
-    assert!(one == other);
+    assert!(seen_by_all(&config) == seen_by_all(&renumbered));
+}
+
+/// The markers of four contending harts and what was booked.
+fn seen_by_all(config: &PlatformConfig) -> (Vec<(Tick, u16, u64)>, Vec<Booking>) {
+    let machine = run(config, &contending(4));
+    waits_are_booked(&machine);
+    let markers = machine.markers();
+    let seen = markers.iter().map(|m| (m.tick, m.activity, m.value));
+    (seen.collect(), machine.ledger().bookings())
 }
 
 /// Without a prefetcher and with one, programs whose harts share nothing leave the same bytes.
@@ -442,33 +483,196 @@ fn what_cannot_be_is_refused() {
         let error = Machine::new(config).err().expect("not valid");
         error.to_string()
     };
-    let mut by_instruction = stream(3);
-    by_instruction.kind = PrefetcherKind::Stride {
-        entries: 64,
-        ways: 4,
-        bits: 3,
-        initial: 4,
-        threshold: 50,
-    };
-    let config = with(cluster(2), Some(by_instruction));
+    let config = with(cluster(2), Some(by_instruction(2)));
     assert!(refused(&config).contains("follows streams only"));
-    let mut config = cluster(2);
-    config.tiles[0]
-        .l1d
-        .as_mut()
-        .expect("a first level")
-        .prefetcher = Some(stream(3));
-    assert!(refused(&config).contains("first levels of a cluster have no prefetchers"));
     let mut config = cluster(2);
     let tile = &mut config.tiles[0];
     let core = CoreConfig {
         hart: tile.hart.clone(),
-        l1i: tile.l1i.clone().expect("a first level"),
-        l1d: bulkhead_machine::config::CacheConfig {
+        l1i: bulkhead_machine::config::CacheConfig {
             prefetcher: Some(stream(3)),
-            ..tile.l1d.clone().expect("a first level")
+            ..tile.l1i.clone().expect("a first level")
         },
+        l1d: tile.l1d.clone().expect("a first level"),
     };
     tile.cluster.as_mut().expect("a cluster").cores = vec![None, Some(core)];
-    assert!(refused(&config).contains("first levels of a cluster have no prefetchers"));
+    assert!(refused(&config).contains("an instruction cache has no prefetcher"));
+}
+
+/// When a hart has had its lines in each of two rounds over them.
+fn twice(config: &PlatformConfig, lines: i32, step: u64, pause: i32) -> Vec<Tick> {
+    let mut p = Program::default();
+    p.li(S3, LINE * step).addi(S4, ZERO, 2);
+    let round = p.here();
+    p.li(S0, data(0)).addi(S1, ZERO, lines);
+    p.jump_to_line();
+    let again = p.here();
+    p.ld(T0, S0, 0).add(S2, T0, T0).marker(S2, MARK);
+    p.add(S0, S0, S3).addi(S1, S1, -1).addi(T2, ZERO, pause);
+    let waits = p.here();
+    p.addi(T2, T2, -1).branch(5, T2, ZERO, waits);
+    p.branch(1, S1, ZERO, again).addi(S4, S4, -1);
+    p.branch(1, S4, ZERO, round).word(WFI);
+    let machine = run(config, &[p]);
+    machine.markers().iter().map(|m| m.tick).collect()
+}
+
+/// Ticks of a cycle of the harts, and of the network.
+const CYCLE: Tick = 2;
+const NETWORK: Tick = 4;
+
+/// A first level that fetches `distance` lines ahead has `distance + 1` under way while the hart waits for one: they come in the time of
+/// one miss and a cycle, because a line is asked for a cycle after the access that names it. No line comes sooner than a hit.
+#[test]
+fn a_stream_of_a_first_level_is_as_fast_as_its_distance_lets_it_be() {
+    let plain = first(cluster(1), None);
+    let miss = period(&walked(&plain, 60, 1, 0).0, 1) / 4;
+    let again = period(&walked_again(&plain, LONG), 1) / 4;
+    let all_there = walked_again(&plain, 60);
+    let hit = period(&all_there, 1) / 4;
+    assert!(miss > again && again > hit, "{miss}, {again}, {hit}");
+    for distance in 1..=4u32 {
+        let config = first(plain.clone(), Some(stream(distance)));
+        let lines = distance as usize + 1;
+        let (ticks, [second, _, ahead]) = walked_first(&config, 60, 1, 0);
+        // Memory answers at edges of the network's clock.
+        let expected = 4 * (miss + CYCLE).max(lines as Tick * hit);
+        let rounding = period(&ticks, lines).abs_diff(expected);
+        assert!(rounding <= 4 * NETWORK, "distance {distance}: {rounding}");
+        // The first three train; some of what is behind the last line has come, too.
+        assert_eq!(second, 0);
+        assert!((57..=57 + u64::from(distance)).contains(&ahead), "{ahead}");
+        // The same for lines that the second level has, without any rounding.
+        let expected = 4 * (again + CYCLE).max(lines as Tick * hit);
+        let period = period(&walked_again(&config, LONG), lines);
+        assert_eq!(period, expected, "distance {distance}");
+    }
+}
+
+/// Everything behind the third line of a slow stream hits in the first level, whichever its step; an instruction with a stride of any
+/// length is followed in the same way; steps that are no stream change no tick.
+#[test]
+fn a_slow_stream_hits_in_the_first_level() {
+    let plain = first(cluster(1), None);
+    let kinds = [
+        (stream(3), 1),
+        (stream(3), 3),
+        (by_instruction(2), 1),
+        (by_instruction(2), 12),
+    ];
+    for (prefetcher, step) in kinds {
+        let config = first(plain.clone(), Some(prefetcher));
+        // Within a page.
+        let lines = 60 / step as i32;
+        let slow = steps(&twice(&plain, lines, step, 200));
+        let fast = steps(&twice(&config, lines, step, 200));
+        assert_eq!(fast[..2], slow[..2], "step {step}");
+        // In the second round, everything is there.
+        let hit = slow[slow.len() - 1];
+        let mut first = fast[2..lines as usize - 1].iter();
+        assert!(first.all(|one| *one == hit), "step {step}: {hit}, {fast:?}");
+        let (_, [_, _, ahead]) = walked_first(&config, lines, step, 200);
+        assert!(ahead >= lines as u64 - 3, "step {step}: {ahead}");
+    }
+    let config = first(plain.clone(), Some(stream(3)));
+    assert_eq!(walked(&config, 40, 9, 0), walked(&plain, 40, 9, 0));
+}
+
+/// An access to a line that is on its way joins the request: none is made twice, and each access counts once.
+#[test]
+fn an_access_joins_the_line_that_is_on_its_way() {
+    let plain = first(cluster(1), None);
+    let counted = |config: &PlatformConfig| {
+        let machine = run(config, &[walk(0, 60, 1, 0)]);
+        let all = machine.statistics().caches;
+        let mut own = all.iter().filter(|cache| cache.level == Level::L1d);
+        let counters = own.next().expect("a first level").counters;
+        (counters.hits + counters.misses, second(&machine, 0).misses)
+    };
+    let (accesses, below) = counted(&plain);
+    let config = first(plain.clone(), Some(stream(3)));
+    // Three are fetched for nothing.
+    assert_eq!(counted(&config), (accesses, below + 3));
+}
+
+/// Whoever waits because of a line that is fetched ahead waits for the hart that it serves, and every wait is booked.
+#[test]
+fn waits_for_lines_of_a_first_level_are_booked_to_its_hart() {
+    let mut config = first(cluster(2), Some(stream(4)));
+    let cluster = config.tiles[0].cluster.as_mut().expect("a cluster");
+    cluster.fills = vec![0b0011, 0b1100];
+    let machine = run(&config, &[keeper(0, 384, 6), walk(1, 2000, 1, 0)]);
+    waits_are_booked(&machine);
+    let waited = |victim: u16, culprit: u16| -> Tick {
+        let booked = machine.ledger().bookings();
+        let own = booked.iter().filter(|b| b.victim.activity == victim);
+        let own = own.filter(|b| b.culprit.activity == culprit);
+        own.map(|b| b.ticks).sum()
+    };
+    assert!(waited(0, 1) > 0 && waited(1, 0) > 0);
+    // The victim's lines stay: what is fetched ahead for the other hart fills that hart's ways.
+    assert_eq!(second(&machine, 0).misses_by_others, 0);
+}
+
+#[test]
+fn windows_change_nothing_with_first_levels_that_fetch_ahead() {
+    for (harts, prefetcher) in [
+        (1, stream(3)),
+        (2, by_instruction(4)),
+        (4, stream(4)),
+        (8, stream(3)),
+    ] {
+        for registers in [2, 8] {
+            let mut config = first(cluster(harts), Some(prefetcher.clone()));
+            let tile = &mut config.tiles[0];
+            for cache in [&mut tile.l1d, &mut tile.l2] {
+                let cache = cache.as_mut().expect("it has one");
+                (cache.size, cache.mshrs) = (cache.size / 4, registers);
+            }
+            let programs = contending(harts.into());
+            pieces_change_nothing(|| machine(&config, &programs), 150_000);
+        }
+    }
+}
+
+#[test]
+fn numbers_change_nothing_with_first_levels_that_fetch_ahead() {
+    let config = with(first(cluster(4), Some(stream(3))), Some(stream(4)));
+    let mut renumbered = config.clone();
+    let cluster = renumbered.tiles[0].cluster.as_mut().expect("a cluster");
+    cluster.harts = vec![7, 3, 11, 0];
+    assert!(seen_by_all(&config) == seen_by_all(&renumbered));
+}
+
+/// In clusters that are coherent with each other, too, windows change nothing, and additions under a reservation are never lost.
+#[test]
+fn first_levels_of_coherent_clusters_may_fetch_ahead() {
+    let config = first(coherent(&[2, 2]), Some(stream(3)));
+    let programs = contending(4);
+    let build = || in_pairs(&config, &programs);
+    pieces_change_nothing(build, 150_000);
+    let sums = |config: &PlatformConfig| {
+        let mut machine = in_pairs(config, &[(); 4].map(|()| adder(20)));
+        machine.run(RunLimit { ticks: LIMIT }, None);
+        waits_are_booked(&machine);
+        let mut bytes = vec![0; 40 * LINE as usize];
+        machine.peek(0, data(0), &mut bytes).expect("memory");
+        let lines = bytes.chunks(LINE as usize);
+        lines.map(|line| u64::from(line[0])).collect::<Vec<_>>()
+    };
+    assert_eq!(sums(&config), [80; 40]);
+}
+
+/// Adds one to each of 40 lines, in several rounds.
+fn adder(rounds: i32) -> Program {
+    let mut p = Program::default();
+    p.li(S2, LINE).addi(S4, ZERO, rounds).addi(T0, ZERO, 1);
+    let round = p.here();
+    p.li(S0, data(0)).addi(S1, ZERO, 40);
+    let again = p.here();
+    p.amo(0, 0, T1, S0, T0).add(S0, S0, S2);
+    p.addi(S1, S1, -1).branch(1, S1, ZERO, again);
+    p.addi(S4, S4, -1).branch(1, S4, ZERO, round);
+    p.word(FENCE).word(WFI);
+    p
 }

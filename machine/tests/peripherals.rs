@@ -704,3 +704,82 @@ fn an_access_of_a_coherent_device_asks_the_clusters_first() {
         );
     }
 }
+
+/// If a device writes a whole line that a hart has modified, the cluster drops its bytes: the write takes longer than that of a line that
+/// nobody has by the way to the first level and back, and memory writes the line once. If the device writes a part, memory gets the line first.
+#[test]
+fn a_whole_line_replaces_what_a_hart_has_modified() {
+    for (burst, line) in [(64, 0), (32, 64)] {
+        let mut config = coherent_chip(&[1], storage());
+        config.peripherals[0].burst = burst;
+        let (wrote, took): (Vec<_>, Vec<_>) = [false, true]
+            .map(|modified| {
+                let mut p = Program::default();
+                if modified {
+                    p.li(S1, BUFFER)
+                        .addi(T1, ZERO, 77)
+                        .sd(T1, S1, 0)
+                        .word(FENCE);
+                }
+                command(&mut p, READ, [0, BUFFER, 512]);
+                p.word(WFI);
+                let mut machine = machine(&config, &[((0, 0), p)]);
+                idle(&mut machine);
+                assert_eq!(
+                    memory_of(&machine, BUFFER, 512),
+                    content::seeded(7, 64 << 10)[..512]
+                );
+                waits_are_booked(&machine);
+                let all = machine.ledger().transactions().iter();
+                let own = all.filter(|one: &&Ended| {
+                    let device = one.owner == Owner::new(DEVICE, 1);
+                    device && one.transaction == Transaction::DmaWrite
+                });
+                let first = own.min_by_key(|one| one.begin).expect("it has written");
+                (
+                    begins(&machine, Transaction::CacheWrite).len(),
+                    first.end - first.begin,
+                )
+            })
+            .into_iter()
+            .unzip();
+        assert_eq!(
+            wrote,
+            [0, usize::from(line > 0)],
+            "lines that a cluster has given"
+        );
+        let cluster = config.tiles[0].cluster.as_ref().expect("a cluster");
+        // Ways in cycles of two ticks; the network's edges are CYCLE apart.
+        let ways = 2 * (cluster.up + cluster.down);
+        let more = took[1] - took[0];
+        match line {
+            0 => assert!(more.abs_diff(ways) <= CYCLE, "{more}, two ways of {ways}"),
+            _ => assert!(more > ways + CYCLE, "{more}"),
+        }
+    }
+}
+
+/// While a whole line of a device replaces one that a hart has modified, tools see the one or the other, and never older bytes.
+#[test]
+fn tools_see_no_bytes_that_are_older_than_what_a_hart_has_written() {
+    let config = coherent_chip(&[1], storage());
+    let mut p = Program::default();
+    p.li(S1, BUFFER).addi(T1, ZERO, 77).sd(T1, S1, 0);
+    command(&mut p, READ, [0, BUFFER, 512]);
+    p.word(WFI);
+    let mut machine = machine(&config, &[((0, 0), p)]);
+    let mut seen = vec![0];
+    let mut ticks = 0;
+    while seen.len() < 3 {
+        ticks += 4;
+        assert!(ticks < LIMIT.ticks, "{seen:?}");
+        machine.run(RunLimit { ticks }, None);
+        let found = word(&machine, 0, BUFFER);
+        if Some(&found) != seen.last() {
+            seen.push(found);
+        }
+    }
+    let content = content::seeded(7, 64 << 10);
+    let first = u64::from_le_bytes(content[..8].try_into().unwrap());
+    assert_eq!(seen, [0, 77, first]);
+}

@@ -28,20 +28,6 @@ fn stream() -> PrefetcherConfig {
     }
 }
 
-fn by_instruction() -> PrefetcherConfig {
-    PrefetcherConfig {
-        kind: PrefetcherKind::Stride {
-            entries: 64,
-            ways: 4,
-            bits: 3,
-            initial: 4,
-            threshold: 50,
-        },
-        degree: 4,
-        page: 4096,
-    }
-}
-
 /// Gives the data cache and the second level of each tile these prefetchers.
 fn with(
     mut config: PlatformConfig,
@@ -107,7 +93,7 @@ fn a_walk_is_faster_and_finds_the_same() {
         for (first, second) in [
             (Some(stream()), None),
             (None, Some(stream())),
-            (Some(by_instruction()), None),
+            (Some(by_instruction(4)), None),
             (Some(stream()), Some(stream())),
         ] {
             let config = with(plain.clone(), first.clone(), second.clone());
@@ -169,7 +155,8 @@ fn run(
 ) -> (Vec<(Tick, u64)>, Vec<u8>) {
     let mut machine = Machine::new(config).expect("valid");
     for (tile, random) in programs.iter().enumerate() {
-        program(random).start_at(&mut machine, tile as u16, 0x4000 * tile as u64);
+        let at = 0x4000 * tile as u64;
+        start_hart(&mut machine, (tile as u16, 0), &program(random), at);
     }
     let mut length = 1;
     while machine.now() < LIMIT {
@@ -189,16 +176,20 @@ fn run(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// One hart finds and leaves the same with any prefetchers, in or out of order; and its ticks depend on no window.
+    /// One hart finds and leaves the same with any prefetchers, alone or in a cluster; and its ticks depend on no window.
     #[test]
     fn contents_never_change(
         random in random(),
         which in 0u8..16,
         ports in any::<bool>(),
+        in_cluster in any::<bool>(),
     ) {
-        let mut plain = platform(PlatformKind::Bare, 1);
+        let mut plain = match in_cluster {
+            true => cluster(1),
+            false => platform(PlatformKind::Bare, 1),
+        };
         for tile in &mut plain.tiles {
             // Small, so that lines come and go.
             for cache in [&mut tile.l1d, &mut tile.l2].into_iter().flatten() {
@@ -210,10 +201,15 @@ proptest! {
         }
         let kind = |bits: u8| match bits {
             0 => None,
-            1 => Some(by_instruction()),
+            1 => Some(by_instruction(4)),
             _ => Some(stream()),
         };
-        let config = with(plain.clone(), kind(which & 3), kind(which >> 2));
+        let second = match in_cluster && which >> 2 == 1 {
+            // The second level of a cluster follows streams only.
+            true => Some(stream()),
+            false => kind(which >> 2),
+        };
+        let config = with(plain.clone(), kind(which & 3), second);
         let programs = [random];
         let (marked, bytes) = run(&config, &programs, None);
         let (expected, contents) = run(&plain, &programs, None);
@@ -227,7 +223,7 @@ proptest! {
     #[test]
     fn windows_change_no_tick(programs in prop::collection::vec(random(), 2..4)) {
         let plain = platform(PlatformKind::Bare, programs.len() as u16);
-        let config = with(plain, Some(stream()), Some(by_instruction()));
+        let config = with(plain, Some(stream()), Some(by_instruction(4)));
         let at_once = run(&config, &programs, None);
         prop_assert!(run(&config, &programs, Some(300)) == at_once);
     }

@@ -130,6 +130,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/bare/shares.xml"),
     ),
     (
+        "bare/streams",
+        include_str!("../../catalog/systems/bare/streams.xml"),
+    ),
+    (
         "bare/tcm",
         include_str!("../../catalog/systems/bare/tcm.xml"),
     ),

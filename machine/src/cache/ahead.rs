@@ -4,21 +4,16 @@
 //! way to memory as misses do, and are dropped rather than wait for any of them. Everything is booked to the owner of the request that
 //! caused it. What it deliberately does not know: patterns.
 
-use super::super::prefetcher::{Prefetcher, Request};
+use super::super::foresight::Foresight;
+use super::super::prefetcher::Request;
 use super::{Blocked, First, Hierarchy, Lower, Outcome, Waiter};
 use crate::config::CacheConfig;
 use crate::types::{Owner, Tick};
-use std::collections::VecDeque;
-
-/// Maximum number of lines whose first use is awaited.
-const UNUSED_MAX: usize = 64;
 
 /// The prefetcher of a cache, and what it has done.
 #[derive(Debug)]
 pub(super) struct Ahead {
-    prefetcher: Prefetcher,
-    /// Lines that were fetched ahead and have not been used, the oldest first. Their first use trains, too.
-    unused: VecDeque<u64>,
+    foresight: Foresight,
     /// Ticks from one request of the prefetcher to the next.
     cycle: Tick,
     /// Lines fetched ahead.
@@ -33,8 +28,7 @@ impl Ahead {
     pub(super) fn of(cache: &CacheConfig) -> Option<Box<Self>> {
         let config = cache.prefetcher.as_ref()?;
         Some(Box::new(Self {
-            prefetcher: Prefetcher::new(config, cache.line),
-            unused: VecDeque::new(),
+            foresight: Foresight::new(config, cache.line),
             cycle: cache.cycle,
             fetched: 0,
             used: 0,
@@ -57,19 +51,9 @@ impl Ahead {
         self.late
     }
 
-    /// Whether the line was fetched ahead and this is its first use.
-    fn uses(&mut self, line: u64) -> bool {
-        let found = self.unused.iter().position(|unused| *unused == line);
-        found.is_some_and(|at| self.unused.remove(at).is_some())
-    }
-
     fn fetches(&mut self, line: u64) {
         self.fetched += 1;
-        self.uses(line);
-        if self.unused.len() == UNUSED_MAX {
-            self.unused.pop_front();
-        }
-        self.unused.push_back(line);
+        self.foresight.fetches(line);
     }
 }
 
@@ -77,7 +61,7 @@ impl First {
     /// Whether the first use of a line is awaited.
     pub(super) fn awaits(&self, line: u64) -> bool {
         let ahead = self.ahead.as_ref();
-        ahead.is_some_and(|ahead| ahead.unused.contains(&line))
+        ahead.is_some_and(|ahead| ahead.foresight.awaits(line))
     }
 
     /// A line is used. Returns whether this is the first use of a line that was fetched ahead.
@@ -85,8 +69,8 @@ impl First {
         let Some(ahead) = &mut self.ahead else {
             return false;
         };
-        let used = ahead.uses(line);
-        if used && ahead.unused.is_empty() {
+        let used = ahead.foresight.uses(line);
+        if used && !ahead.foresight.awaits_any() {
             self.fills_until = self.fills.iter().map(|f| f.at).max().unwrap_or(0);
         }
         used
@@ -136,7 +120,7 @@ impl Hierarchy {
             address,
             pc: self.pc,
         };
-        let wanted = ahead.prefetcher.observe(request).to_vec();
+        let wanted = ahead.foresight.observe(request);
         let allowed = lower.fetches_ahead();
         let mut at = now;
         for (index, &line) in wanted.iter().enumerate() {
@@ -146,7 +130,7 @@ impl Hierarchy {
                 continue;
             }
             if !allowed || !self.may_fetch_ahead(now, line) {
-                ahead.prefetcher.not_fetched(wanted.len() - index);
+                ahead.foresight.not_fetched(wanted.len() - index);
                 break;
             }
             ahead.fetches(line);
@@ -160,7 +144,7 @@ impl Hierarchy {
             .data
             .ahead
             .as_ref()
-            .is_some_and(|a| !a.unused.is_empty())
+            .is_some_and(|ahead| ahead.foresight.awaits_any())
         {
             self.data.fills_until = Tick::MAX;
         }
@@ -200,7 +184,7 @@ impl Hierarchy {
         let Some(mut ahead) = self.second_ahead.take() else {
             return;
         };
-        let first_use = ahead.uses(line);
+        let first_use = ahead.foresight.uses(line);
         let trains = first_use || !there;
         if first_use && there {
             // A line that is not in its place yet is on its way.
@@ -214,7 +198,7 @@ impl Hierarchy {
                 address: line,
                 pc: self.pc,
             };
-            let wanted = ahead.prefetcher.observe(request).to_vec();
+            let wanted = ahead.foresight.observe(request);
             let allowed = lower.fetches_ahead();
             let mut at = now + latency;
             for (index, &line) in wanted.iter().enumerate() {
@@ -224,7 +208,7 @@ impl Hierarchy {
                     continue;
                 }
                 if !allowed || !self.may_read_ahead(line) {
-                    ahead.prefetcher.not_fetched(wanted.len() - index);
+                    ahead.foresight.not_fetched(wanted.len() - index);
                     break;
                 }
                 ahead.fetches(line);

@@ -4,13 +4,15 @@
 //! latencies, miss registers and what lies below it ([`hierarchy`] joins caches), virtual addresses, coherence.
 
 mod data_array;
+mod foresight;
 pub mod hierarchy;
 mod prefetcher;
 mod write_back_buffer;
 
 pub use data_array::HeldLine;
+pub(crate) use foresight::Foresight;
 pub use hierarchy::{Done, Harts, Hierarchy, Lower, Waiter};
-pub(crate) use prefetcher::{Prefetcher, Request as PrefetcherRequest};
+pub(crate) use prefetcher::Request as PrefetcherRequest;
 
 use crate::config::{CacheConfig, Replacement};
 use crate::types::Owner;

@@ -12,23 +12,17 @@ use super::Directory;
 use super::directory::{Fill, Foreseeing, Presence};
 use super::messages::{Ask, Down, Foreseen, Port, Request};
 use super::second_level::SecondLevel;
-use crate::cache::{Prefetcher, PrefetcherRequest};
+use crate::cache::{Foresight, PrefetcherRequest};
 use crate::config::CacheConfig;
 use crate::hart::QosIds;
 use crate::ledger::Ledger;
 use crate::noc::Account;
 use crate::types::Tick;
-use std::collections::VecDeque;
-
-/// Maximum number of a hart's lines whose first use is awaited.
-const UNUSED_MAX: usize = 64;
 
 /// The lines foreseen for a hart.
 #[derive(Debug)]
 struct OfHart {
-    prefetcher: Prefetcher,
-    /// Lines that were fetched ahead and have not been used, the oldest first.
-    unused: VecDeque<u64>,
+    foresight: Foresight,
     /// The counts that the hart has not been told yet.
     untold: Foreseen,
 }
@@ -53,8 +47,7 @@ impl Ahead {
     pub fn of(l2: &CacheConfig, harts: usize) -> Option<Box<Self>> {
         let config = l2.prefetcher.as_ref()?;
         let hart = |_| OfHart {
-            prefetcher: Prefetcher::new(config, l2.line),
-            unused: VecDeque::new(),
+            foresight: Foresight::new(config, l2.line),
             untold: Foreseen::default(),
         };
         Some(Box::new(Self {
@@ -64,11 +57,10 @@ impl Ahead {
 
     /// A line is requested. Returns whether this is the first use of a line that was fetched ahead, if it is not `Absent`.
     fn uses(&mut self, line: u64, presence: Presence) -> bool {
-        let awaits = |hart: &&mut OfHart| hart.unused.contains(&line);
-        let Some(hart) = self.harts.iter_mut().find(awaits) else {
+        let mut harts = self.harts.iter_mut();
+        let Some(hart) = harts.find_map(|hart| hart.foresight.uses(line).then_some(hart)) else {
             return false;
         };
-        hart.unused.retain(|unused| *unused != line);
         // It may have left before anybody used it.
         let used = presence != Presence::Absent;
         hart.untold.used += u16::from(used);
@@ -79,7 +71,7 @@ impl Ahead {
     /// A request is looked up. Returns what it trains with, if it trains.
     fn looks(&mut self, ask: &Ask, directory: &Directory) -> Option<Trainer> {
         let what = match ask.request {
-            Request::Read | Request::Write => Fill::Data,
+            Request::Read | Request::ReadAhead | Request::Write => Fill::Data,
             Request::Fetch => Fill::Instructions,
             Request::Manage(_) | Request::Reclaim(_) | Request::Ahead(_) => return None,
         };
@@ -119,7 +111,7 @@ impl SecondLevel {
             address: by.line,
             pc: 0,
         };
-        let wanted = hart.prefetcher.observe(request).to_vec();
+        let wanted = hart.foresight.observe(request);
         for (index, &line) in wanted.iter().enumerate() {
             if self.map.find(line).is_none() {
                 continue;
@@ -135,13 +127,10 @@ impl SecondLevel {
                 Foreseeing::Known => {}
                 Foreseeing::Begun => {
                     hart.untold.fetched += 1;
-                    if hart.unused.len() == UNUSED_MAX {
-                        hart.unused.pop_front();
-                    }
-                    hart.unused.push_back(line);
+                    hart.foresight.fetches(line);
                 }
                 Foreseeing::Dropped => {
-                    hart.prefetcher.not_fetched(wanted.len() - index);
+                    hart.foresight.not_fetched(wanted.len() - index);
                     break;
                 }
             }

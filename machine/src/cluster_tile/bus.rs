@@ -92,6 +92,10 @@ impl Bus for ClusterBus<'_> {
         let write = matches!(access, Access::Store | Access::Atomic);
         match self.side.first.data(now, physical, write) {
             Found::Hit => {
+                if self.side.first.has_asked() {
+                    self.side.fetched_ahead = true;
+                    self.side.leave(now, self.second);
+                }
                 let line = self.side.first.line_of(physical);
                 if line == self.side.wanted || line == self.side.host_line {
                     return Timing::ReadyOnce(now);
@@ -113,6 +117,16 @@ impl Bus for ClusterBus<'_> {
     fn instruction_line(&mut self, line: u64, bytes: &mut [u8]) -> bool {
         let there = self.side.first.instruction_line(line);
         there.map(|there| bytes.copy_from_slice(there)).is_some()
+    }
+
+    #[inline]
+    fn instruction(&mut self, pc: u64) {
+        self.side.first.set_pc(pc);
+    }
+
+    #[inline]
+    fn fetched_ahead(&mut self) -> bool {
+        std::mem::take(&mut self.side.fetched_ahead)
     }
 
     fn empty_instruction_cache(&mut self) {

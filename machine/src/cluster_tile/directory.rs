@@ -134,7 +134,11 @@ impl Directory {
                 let own = |slot| self.capacity.was_filled_by(slot, ask.ids.rcid, what);
                 Some(slot.is_some_and(own).then_some(Management::Flush))
             }
-            Request::Read | Request::Write | Request::Fetch | Request::Ahead(_) => None,
+            Request::Read
+            | Request::ReadAhead
+            | Request::Write
+            | Request::Fetch
+            | Request::Ahead(_) => None,
         }
     }
 
@@ -238,6 +242,7 @@ impl Directory {
             ask.line,
             match ask.request {
                 Request::Read => "read",
+                Request::ReadAhead => "read ahead",
                 Request::Write => "write",
                 Request::Fetch => "fetch",
                 Request::Manage(Management::Invalidate) => "invalidate",
@@ -257,11 +262,7 @@ impl Directory {
             None => self.start(now, ask, ledger),
         };
         if let Err((ask, blocker)) = started {
-            self.waiting.push_back(Waiting {
-                ask,
-                since: now,
-                blocker,
-            });
+            self.wait_or_drop(now, ask, blocker);
         }
         self.settle(now, ledger);
     }
@@ -376,13 +377,16 @@ impl Directory {
                 account: transaction.ask.account,
             });
         } else if let Some(slot) = self.cache.slot_of(line) {
+            if let Some(owner) = self.spares(&transaction.ask, slot) {
+                return Err((transaction.ask, owner));
+            }
             let upgrades = self.upgrades(&transaction.ask, slot);
             let holders = &mut self.holders[slot];
             let own = 1u8 << port;
             let others = holders.owner.filter(|owner| *owner != port);
             let others = others.map_or(0, |owner| 1 << owner);
             let (probed, keep) = match (transaction.ask.request, manages) {
-                (Request::Read, _) => (others, true),
+                (Request::Read | Request::ReadAhead, _) => (others, true),
                 // The home may take the line before it grants it, so all give it up now.
                 (Request::Write, _) if upgrades => (holders.all(), false),
                 (Request::Write, _) => (others | holders.sharers & !own, false),
@@ -392,9 +396,7 @@ impl Directory {
                 (_, Some(None)) => (0, true),
                 _ => (holders.all(), false),
             };
-            if matches!(transaction.ask.request, Request::Read | Request::Write)
-                && holders.owner == Some(port)
-            {
+            if transaction.ask.request.is_granted() && holders.owner == Some(port) {
                 // It has dropped the line: a first level asks for nothing that it has.
                 holders.owner = None;
             }
@@ -750,7 +752,7 @@ impl Directory {
         let own = 1u8 << port;
         let exclusive = match request {
             Request::Write => true,
-            Request::Read => holders.all() & !own == 0 && !holders.elsewhere,
+            Request::Read | Request::ReadAhead => holders.all() & !own == 0 && !holders.elsewhere,
             _ => {
                 let bytes = inline(self.cache.line(line).expect("it is here"));
                 self.fetched.push((port, line, bytes));

@@ -9,6 +9,9 @@
 //! hart to one line are performed together, in program order, when it arrives. If a store comes while the line is on its way for
 //! reading, the line is asked for again for writing before any access is performed.
 
+mod ahead;
+
+use self::ahead::Ahead;
 use super::Directory;
 #[cfg(test)]
 use super::messages::Coverage;
@@ -44,9 +47,13 @@ struct Miss {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    Data { write: bool },
+    Data {
+        write: bool,
+    },
     Fetch,
     Manage(Management),
+    /// The prefetcher wants the line, and no access does yet.
+    Ahead,
 }
 
 impl Kind {
@@ -56,6 +63,7 @@ impl Kind {
             Kind::Data { write: true } => Request::Write,
             Kind::Fetch => Request::Fetch,
             Kind::Manage(what) => Request::Manage(what),
+            Kind::Ahead => Request::ReadAhead,
         }
     }
 }
@@ -89,6 +97,10 @@ pub struct FirstLevel {
     pub ids: QosIds,
     /// Modified lines that were evicted or taken by others.
     gone: u64,
+    /// Its prefetcher, if it has one.
+    ahead: Option<Box<Ahead>>,
+    /// The instruction that makes the next accesses.
+    pc: u64,
     /// Messages to be sent; the caller takes them.
     pub out: Outgoing,
     /// Transitions that have happened.
@@ -119,6 +131,8 @@ impl FirstLevel {
             token: 0,
             ids: QosIds::default(),
             gone: 0,
+            ahead: Ahead::of(data),
+            pc: 0,
             out: Outgoing::default(),
             #[cfg(test)]
             coverage: Coverage::default(),
@@ -154,6 +168,7 @@ impl FirstLevel {
         let miss = self.data_miss(line).map(|at| &self.misses[at]);
         match (self.state(line), miss.map(|m| (m.asked, m.kind))) {
             (state, None) => state,
+            ("I", Some((Some(Request::ReadAhead), kind))) => ahead::state(kind),
             ("I", Some((Some(Request::Read), Kind::Data { write: false }))) => "I, asked to read",
             ("I", Some((Some(Request::Read), _))) => "I, asked to read, wants to write",
             ("I", Some((Some(_), _))) => "I, asked to write",
@@ -175,7 +190,7 @@ impl FirstLevel {
     }
 
     fn data_miss(&self, line: u64) -> Option<usize> {
-        let wanted = |m: &Miss| m.line == line && matches!(m.kind, Kind::Data { .. });
+        let wanted = |m: &Miss| m.line == line && matches!(m.kind, Kind::Data { .. } | Kind::Ahead);
         self.misses.iter().position(wanted)
     }
 
@@ -247,31 +262,45 @@ impl FirstLevel {
     pub fn data(&mut self, now: Tick, address: u64, write: bool) -> Found {
         let line = self.data.line_of(address);
         if !self.misses.is_empty() && self.is_busy(line) {
-            return self.join(now, line, write);
+            return self.join(now, address, write);
         }
         #[cfg(test)]
         self.note(line, if write { "store" } else { "load" });
         if self.data.access(address, false)
             && (!write || self.exclusive[self.data.recent_place(line) >> self.shift])
         {
+            if self.ahead.is_some() {
+                self.used(now, address);
+            }
             return Found::Hit;
         }
-        Found::Pending(self.begin(now, line, Kind::Data { write }))
+        let token = self.begin(now, line, Kind::Data { write });
+        if self.ahead.is_some() {
+            self.missed(now, address);
+        }
+        Found::Pending(token)
     }
 
     /// An access to a line for which something is under way.
     #[cold]
-    fn join(&mut self, now: Tick, line: u64, write: bool) -> Found {
+    fn join(&mut self, now: Tick, address: u64, write: bool) -> Found {
+        let line = self.data.line_of(address);
         #[cfg(test)]
         self.note(line, if write { "store" } else { "load" });
         let Some(at) = self.data_miss(line) else {
             return Found::Pending(self.begin(now, line, Kind::Data { write }));
         };
         let miss = &mut self.misses[at];
-        if write {
+        let (token, ahead) = (miss.token, miss.kind == Kind::Ahead);
+        if write || ahead {
             miss.kind = Kind::Data { write };
         }
-        Found::Pending(miss.token)
+        if ahead {
+            // Counts the miss.
+            self.data.access(address, false);
+            self.foresee(now, address);
+        }
+        Found::Pending(token)
     }
 
     /// A fetch of the instruction line that contains `address`.
@@ -292,14 +321,19 @@ impl FirstLevel {
     /// # Errors
     /// The operation must wait for this token, and nothing is done.
     pub fn manage(&mut self, now: Tick, line: u64, what: Management) -> Result<u32, u32> {
-        let busy = |m: &&Miss| m.line == line && m.kind != Kind::Fetch;
-        if let Some(miss) = self.misses.iter().find(busy) {
+        let busy = |m: &&mut Miss| m.line == line && m.kind != Kind::Fetch;
+        if let Some(miss) = self.misses.iter_mut().find(busy) {
+            if miss.kind == Kind::Ahead {
+                // From now on, the hart waits for the line.
+                miss.kind = Kind::Data { write: false };
+            }
             return Err(miss.token);
         }
         Ok(self.begin(now, line, Kind::Manage(what)))
     }
 
-    /// A line arrives. Returns the token of the accesses that use it now ([`FirstLevel::hold`]); `None` if it is asked for again.
+    /// A line arrives. Returns the token of the accesses that use it now ([`FirstLevel::hold`]); `None` if it is asked for again, or if no
+    /// access has wanted it yet.
     pub fn grant(
         &mut self,
         now: Tick,
@@ -344,6 +378,10 @@ impl FirstLevel {
             }
         };
         self.exclusive[slot] = exclusive;
+        if self.misses[at].asked == Some(Request::ReadAhead) && self.came_ahead(at) {
+            self.ask(now);
+            return None;
+        }
         let miss = &mut self.misses[at];
         if miss.kind == (Kind::Data { write: true }) && !exclusive {
             miss.asked = None;

@@ -24,6 +24,8 @@ pub type Port = u8;
 pub enum Request {
     /// The line, to load from it (get shared).
     Read,
+    /// The same, but the first level fetches the line ahead: the request is dropped where it would wait or take the line from another port.
+    ReadAhead,
     /// The line, to write it: no other first level may have it (get exclusive, or upgrade).
     Write,
     /// The bytes of the line as they are at this moment, for the instruction cache, which the directory does not track.
@@ -35,6 +37,18 @@ pub enum Request {
     Reclaim(Fill),
     /// The second level fetches the line ahead, for this purpose. There is no answer, and it never waits.
     Ahead(Fill),
+}
+
+impl Request {
+    /// Its answer is a grant.
+    pub fn is_granted(self) -> bool {
+        matches!(self, Self::Read | Self::ReadAhead | Self::Write)
+    }
+
+    /// It brings a line for which nobody waits.
+    pub fn is_ahead(self) -> bool {
+        matches!(self, Self::ReadAhead | Self::Ahead(_))
+    }
 }
 
 /// A request of a first level. It waits at the second level while its line is busy.
@@ -105,7 +119,7 @@ pub enum Down {
         /// It may stay as a shared line.
         keep: bool,
     },
-    /// The line that was asked for with [`Request::Read`] or [`Request::Write`].
+    /// The line that was asked for with [`Request::Read`], [`Request::ReadAhead`] or [`Request::Write`].
     Grant {
         /// First address.
         line: u64,
@@ -125,6 +139,13 @@ pub enum Down {
         /// The account of the request.
         account: Account,
     },
+    /// Nothing was done for [`Request::ReadAhead`].
+    Dropped {
+        /// First address.
+        line: u64,
+        /// The account of the request.
+        account: Account,
+    },
     /// The operation is done.
     Managed {
         /// First address.
@@ -141,6 +162,7 @@ impl Down {
             Down::Probe { line, .. }
             | Down::Grant { line, .. }
             | Down::Instructions { line, .. }
+            | Down::Dropped { line, .. }
             | Down::Managed { line, .. } => *line,
         }
     }

@@ -71,6 +71,8 @@ pub(super) struct Side {
     pub others: Vec<(usize, Tick, Effect)>,
     /// The hart must return at the end of its block.
     pub recall: bool,
+    /// An access that has hit has let lines be fetched ahead, and the hart was not told.
+    pub fetched_ahead: bool,
     /// When the hart has reserved its line.
     pub reserved_at: Tick,
     /// How often the hart has reserved a line.
@@ -151,7 +153,8 @@ impl Side {
             }
         }
         for ask in out.asks.drain(..) {
-            second.request(now, ask);
+            // A prefetcher asks for one line in each cycle.
+            second.request(ask.account.accounted(), ask);
         }
         self.limit = self.limit.min(now + reach);
     }
@@ -180,6 +183,7 @@ impl Side {
             fetch_refills,
             data_refills,
             data_write_backs,
+            data_prefetches: self.first.fetched_ahead(),
             ..self.counted
         }
     }
@@ -224,6 +228,7 @@ impl HartPort {
                 signals: Vec::new(),
                 others: Vec::new(),
                 recall: false,
+                fetched_ahead: false,
                 reserved_at: 0,
                 reservations: 0,
                 hold: cluster.hold * core.hart.ticks_per_cycle,
@@ -451,7 +456,7 @@ impl HartPort {
                 let token = self.side.first.grant(now, line, exclusive, directory);
                 match token {
                     Some(token) => self.use_line(now, line, token, devices),
-                    // It has pushed out another line, and is asked for again.
+                    // It has pushed out another line, and is asked for again or was fetched ahead.
                     None => self.hart.forget_lines(),
                 }
             }
@@ -464,6 +469,11 @@ impl HartPort {
                 self.side.looked(looked);
                 let token = self.side.first.instructions(now, line, directory);
                 self.completed(now, token);
+            }
+            Down::Dropped { line, account } => {
+                self.side.complete(now, &account, ledger);
+                self.side.looked(Looked::default());
+                self.side.first.dropped(now, line);
             }
             Down::Managed { line, account } => {
                 self.side.complete(now, &account, ledger);

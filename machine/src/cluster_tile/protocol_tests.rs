@@ -5,6 +5,8 @@
 
 #[path = "coherent_tests.rs"]
 mod coherent;
+#[path = "first_ahead_tests.rs"]
+mod first_ahead;
 
 use self::coherent::Outside;
 use super::capacity::Capacity;
@@ -153,6 +155,28 @@ impl World {
             reclaimer: seed.is_multiple_of(7),
             foresees: seed.is_multiple_of(3),
             foreseen: [0; 2],
+        }
+    }
+
+    /// A world of any size.
+    fn of(seed: u64, clusters: u8) -> Self {
+        let ports = [1, 2, 3, 4, 8][(seed % 5) as usize];
+        let ports = if clusters > 1 { ports.min(3) } else { ports };
+        let lines = [3, 6, 12, 24][(seed % 4) as usize];
+        let registers = [1, 2, 4][(seed % 3) as usize];
+        Self::new(seed, (clusters, ports), lines, registers)
+    }
+
+    /// Every access has ended: adds the transitions of the first levels and of the directories.
+    fn add_to(&self, first: &mut Table, directory: &mut Table) {
+        assert!(self.harts.iter().all(|h| h.late.is_empty()));
+        let directories = self.directories.iter().map(|d| (false, &d.coverage.0));
+        let firsts = self.first.iter().map(|f| (true, &f.coverage.0));
+        for (into, from) in firsts.chain(directories) {
+            let table = if into { &mut *first } else { &mut *directory };
+            for (row, count) in from {
+                *table.entry(*row).or_default() += count;
+            }
         }
     }
 
@@ -342,6 +366,7 @@ impl World {
                     }
                 }
             }
+            Down::Dropped { line, .. } => self.first[port].dropped(0, line),
             Down::Instructions { line, .. } => {
                 self.first[port].instructions(0, line, directory);
                 let bytes = self.first[port].instruction_line(line).unwrap();
@@ -495,25 +520,9 @@ fn run(clusters: u8, accesses: u64) -> (Table, Table) {
     let (mut first, mut directory) = (Table::new(), Table::new());
     let (mut done, mut kept, mut begun, mut dropped) = (0, 0, 0, 0);
     for seed in 1.. {
-        let ports = [1, 2, 3, 4, 8][(seed % 5) as usize];
-        let ports = if clusters > 1 { ports.min(3) } else { ports };
-        let lines = [3, 6, 12, 24][(seed % 4) as usize];
-        let registers = [1, 2, 4][(seed % 3) as usize];
-        let mut world = World::new(seed, (clusters, ports), lines, registers);
+        let mut world = World::of(seed, clusters);
         world.live(seed);
-        assert!(world.harts.iter().all(|h| h.late.is_empty()), "seed {seed}");
-        let directories = world.directories.iter();
-        for (into, from) in world
-            .first
-            .iter()
-            .map(|f| (true, &f.coverage.0))
-            .chain(directories.map(|d| (false, &d.coverage.0)))
-        {
-            let table = if into { &mut first } else { &mut directory };
-            for (row, count) in from {
-                *table.entry(*row).or_default() += count;
-            }
-        }
+        world.add_to(&mut first, &mut directory);
         done += world.loads;
         kept += world.kept;
         begun += world.foreseen[0];

@@ -455,6 +455,7 @@ pub(super) fn account(down: &mut Down) -> Option<&mut crate::noc::Account> {
         Down::Probe { .. } => None,
         Down::Grant { account, .. }
         | Down::Instructions { account, .. }
+        | Down::Dropped { account, .. }
         | Down::Managed { account, .. } => Some(account),
     }
 }

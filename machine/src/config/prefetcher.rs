@@ -85,15 +85,12 @@ impl PrefetcherConfig {
     }
 }
 
-/// Which caches of a cluster may have a prefetcher, and of which kind.
+/// Which caches of a cluster may have a prefetcher, and of which kind. The tile's own instruction cache was looked at before.
 pub(super) fn validate_cluster(tile: &TileConfig) -> Result<(), String> {
     let cores = tile.cluster.iter().flat_map(|cluster| &cluster.cores);
-    let of_cores = cores
-        .flatten()
-        .flat_map(|core| [Some(&core.l1i), Some(&core.l1d)]);
-    let firsts = of_cores.chain([tile.l1i.as_ref(), tile.l1d.as_ref()]);
-    if firsts.flatten().any(|cache| cache.prefetcher.is_some()) {
-        return Err("first levels of a cluster have no prefetchers".into());
+    let mut cores = cores.flatten();
+    if cores.any(|core| core.l1i.prefetcher.is_some()) {
+        return Err("an instruction cache has no prefetcher".into());
     }
     let second = tile.l2.as_ref();
     let prefetcher = second.and_then(|cache| cache.prefetcher.as_ref());

@@ -182,7 +182,7 @@ impl Fabric {
         self.access(now, index, write, Box::new(packet), PacketKind::Stored);
     }
 
-    /// The bytes of a line that is on its way to a memory, from a coherent cluster.
+    /// The bytes of a line that is on its way to a memory, from a coherent cluster or from a device that writes the whole line.
     pub fn given(&self, tag: u32) -> Option<&[u8]> {
         let coherent = |tile| self.homes.iter().any(|home| home.serves(tile));
         let gives = |packet: &&Packet| {
@@ -194,7 +194,9 @@ impl Fabric {
         };
         let arrived = self.arrivals.iter().map(|(_, packet)| &**packet);
         let mut all = self.network.packets().chain(arrived);
-        let packet = all.find(|packet| packet.line.is_some() && gives(packet))?;
-        packet.line.as_ref().map(|line| &line[..])
+        let packet = all.find(|packet| packet.line.is_some() && gives(packet));
+        let given = packet.and_then(|packet| packet.line.as_ref());
+        let replaced = || self.homes.iter().find_map(|home| home.replaces(tag));
+        given.or_else(replaced).map(|line| &line[..])
     }
 }

@@ -433,6 +433,21 @@ pub fn pieces_change_nothing(machine: impl Fn() -> Machine, until: Tick) {
     assert_eq!(whole.digest(), pieces.digest());
 }
 
+/// Requests of each instruction, with gem5's defaults.
+pub fn by_instruction(degree: u32) -> PrefetcherConfig {
+    PrefetcherConfig {
+        kind: PrefetcherKind::Stride {
+            entries: 64,
+            ways: 4,
+            bits: 3,
+            initial: 4,
+            threshold: 50,
+        },
+        degree,
+        page: 4096,
+    }
+}
+
 /// A chip of one tile with two harts.
 pub fn two_harts() -> PlatformConfig {
     let mut config = platform(PlatformKind::Tiled, 1);

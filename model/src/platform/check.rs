@@ -342,9 +342,6 @@ fn lines(platform: &Platform, tile: &Tile, root: &Node, errors: &mut Vec<Diagnos
         let cause = match (level, kind, &tile.cluster) {
             (_, None | Some(PrefetcherKind::Off), _) => continue,
             (Level::Instructions, ..) => "is a tile's `l1i`; instruction caches have no prefetcher",
-            (Level::Data, _, Some(_)) => {
-                "is a first level in a cluster; first levels of clusters have no prefetcher"
-            }
             (Level::Second, Some(PrefetcherKind::Stride), Some(_)) => {
                 "is the second level of a cluster, whose requests carry no program counter, so only kind=\"stream\" works there"
             }

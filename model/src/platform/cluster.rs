@@ -98,8 +98,8 @@ fn coherent(root: &Node, errors: &mut Vec<Diagnostic>) {
         return;
     }
     let first = all[0].0.integer("id");
-    let mut length = None;
-    for (tile, _) in &all {
+    let (mut length, mut told) = (None, Vec::new());
+    for (tile, cluster) in &all {
         let Some(cache) = named(root, "cache", tile.maybe_text("l2")) else {
             // Another rule says that.
             continue;
@@ -116,17 +116,27 @@ fn coherent(root: &Node, errors: &mut Vec<Diagnostic>) {
             );
         }
         length = length.or(Some(line));
-        let fetches = cache.child("prefetcher");
-        if let Some(prefetcher) = fetches.filter(|one| one.text("kind") != "off") {
+        let cores = cluster.all("core").map(|core| core.maybe_text("l1d"));
+        let firsts = std::iter::once(tile.maybe_text("l1d")).chain(cores);
+        let firsts = firsts.filter_map(|name| named(root, "cache", name));
+        for cache in std::iter::once(cache).chain(firsts) {
+            let (name, fetches) = (cache.text("name"), cache.child("prefetcher"));
+            let Some(prefetcher) = fetches.filter(|one| one.text("kind") != "off") else {
+                continue;
+            };
+            // Several harts may have caches of one kind.
+            if told.contains(&name) {
+                continue;
+            }
             wrong(
                 format!(
-                    "cache `{}` fetches lines ahead, and the cluster of tile {id} is coherent with others",
-                    cache.text("name")
+                    "cache `{name}` fetches lines ahead, and the cluster of tile {id} is coherent with others"
                 ),
                 prefetcher,
                 "kind",
                 "write kind=\"off\": a line that is fetched ahead would be taken from its owner in another cluster, who would have to ask for it again".into(),
             );
+            told.push(name);
         }
     }
     for memory in root.all("memory") {

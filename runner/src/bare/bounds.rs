@@ -18,7 +18,7 @@ use bulkhead_machine::machine::Outcome;
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
-use bulkhead_model::platform::{Cluster, PipelineModel, PrefetcherKind, Tile};
+use bulkhead_model::platform::{Cache, Cluster, PipelineModel, PrefetcherKind, Tile};
 use bulkhead_model::system::Flow;
 use bulkhead_model::system::bare::Placed;
 use bulkhead_report::format::span;
@@ -83,12 +83,17 @@ fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
              be judged"
         ));
     }
-    let ahead = tile.l2.as_ref().and_then(|l2| l2.prefetcher.as_ref());
-    if ahead.is_some_and(|prefetcher| prefetcher.kind != PrefetcherKind::Off) {
+    let firsts = cluster.cores.iter().map(|core| &core.l1d);
+    let mut caches = tile.l2.iter().chain(&tile.l1d).chain(firsts);
+    let ahead = |cache: &&Cache| {
+        let prefetcher = cache.prefetcher.as_ref();
+        prefetcher.is_some_and(|prefetcher| prefetcher.kind != PrefetcherKind::Off)
+    };
+    if let Some(cache) = caches.find(ahead) {
         return Err(format!(
-            "the second level of tile {} fetches lines ahead, so each request may bring more of them, and these are not counted; with \
+            "cache `{}` of tile {} fetches lines ahead, so each request may bring more of them, and these are not counted; with \
              <prefetcher kind=\"off\"> it would be judged",
-            tile.id
+            cache.name, tile.id
         ));
     }
     let ways = fills(cluster, tile, hart);
@@ -629,7 +634,7 @@ mod tests {
 
     /// A prefetcher that is switched off is none.
     #[test]
-    fn a_second_level_that_fetches_ahead_is_not_judged() {
+    fn a_cluster_whose_caches_fetch_ahead_is_not_judged() {
         let mut system = system(
             "imx6",
             "harts='0' ways='0-3'",
@@ -642,17 +647,16 @@ mod tests {
             .iter()
             .filter_map(|cache| cache.prefetcher.clone());
         let mut prefetcher = prefetchers.next().expect("the core has one");
-        for (kind, ahead) in [(PrefetcherKind::Off, false), (PrefetcherKind::Stream, true)] {
-            prefetcher.kind = kind;
-            let l2 = system.platform.tiles[0]
-                .l2
-                .as_mut()
-                .expect("a second level");
-            l2.prefetcher = Some(prefetcher.clone());
-            match judged(&system, &system.flows[0]) {
-                Ok(_) => assert!(!ahead),
-                Err(why) => {
-                    assert!(ahead && why.starts_with("the second level of tile 0 fetches lines"));
+        for second in [true, false] {
+            for kind in [PrefetcherKind::Stream, PrefetcherKind::Off] {
+                prefetcher.kind = kind;
+                let tile = &mut system.platform.tiles[0];
+                let cache = if second { &mut tile.l2 } else { &mut tile.l1d };
+                cache.as_mut().expect("it has one").prefetcher = Some(prefetcher.clone());
+                let why = judged(&system, &system.flows[0]).err();
+                assert_eq!(why.is_some(), kind != PrefetcherKind::Off, "{why:?}");
+                if let Some(why) = why {
+                    assert!(why.contains(" of tile 0 fetches lines ahead"), "{why}");
                     assert!(why.contains("would be judged"), "{why}");
                 }
             }

@@ -202,6 +202,31 @@ fn a_program_has_the_share_of_the_memory_that_another_one_gives_it() {
     assert!(times[3] < times[1], "{times:?}");
 }
 
+/// A first level that fetches ahead makes a walk through memory faster; beside a rival that fetches ahead, too, both gain less.
+#[test]
+fn a_walk_through_memory_gains_by_fetching_ahead() {
+    let options = Options {
+        system: "bare/streams".into(),
+        ..Options::default()
+    };
+    let result = run(&options, &Silent).expect("it runs").result;
+    let [alone, ahead, beside, both] = &result.variants[..] else {
+        panic!("four variants");
+    };
+    let pass = |variant: &VariantResult| {
+        assert!(variant.incidents.is_empty(), "{:?}", variant.incidents);
+        assert_eq!(variant.flows[0].latency.count, 8);
+        variant.flows[0].latency.max
+    };
+    let times = [alone, ahead, beside, both].map(pass);
+    println!("{times:?} (alone, alone-ahead, beside, beside-ahead)");
+    assert!(times[1] < times[0] && times[3] < times[2], "{times:?}");
+    let waits = [beside, both].map(|one| waited(one, "walk", "copy", ""));
+    println!("{waits:?} ticks of waits because of the rival");
+    assert!(waits[0] > 0 && waits[1] > 0);
+    assert_eq!(waited(ahead, "walk", "copy", ""), 0);
+}
+
 /// A device's traffic delays a program that shares nothing with its owner but memory, and the ledger names the owner.
 #[test]
 fn the_traffic_of_a_device_is_its_programs() {
@@ -225,6 +250,7 @@ fn the_traffic_of_a_device_is_its_programs() {
     assert!(banked(beside) > banked(banks), "{:?}", beside.interference);
     assert!(waited(beside, "table", "viewer", "") > 0);
     let worst = |variant: &VariantResult| variant.flows[0].latency.max;
+    println!("{:?}", [alone, beside, banks, coherent].map(worst));
     assert!(worst(alone) < worst(banks) && worst(banks) < worst(beside));
     // A frame needs no flush then.
     let viewer = |variant: &VariantResult| {

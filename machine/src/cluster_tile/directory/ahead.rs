@@ -1,13 +1,13 @@
-//! Lines that the second level fetches ahead.
+//! Lines that the second level or a first level fetches ahead.
 //!
 //! Why it exists: such a line is a transaction like that of a request, in the name of the port that it serves, but nobody waits for
 //! it. So it is dropped where a request would wait, and it takes no line from a first level of another port. What it deliberately does
-//! not know: which lines are worth it ([`super::super::ahead`]).
+//! not know: which lines are worth it ([`super::super::ahead`], [`super::super::first_level`]).
 
-use super::{Directory, Transaction};
-use crate::cluster_tile::messages::{Ask, Request};
+use super::{Directory, Transaction, Waiting};
+use crate::cluster_tile::messages::{Ask, Down, Request};
 use crate::ledger::Ledger;
-use crate::types::Tick;
+use crate::types::{Owner, Tick};
 
 /// Where a line is when it is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +59,31 @@ impl Directory {
         }
     }
 
+    /// A request cannot begin: it waits for this hart, unless a first level fetches the line ahead.
+    pub(super) fn wait_or_drop(&mut self, now: Tick, ask: Ask, blocker: Owner) {
+        if ask.request == Request::ReadAhead {
+            let (line, account) = (ask.line, ask.account);
+            return self.out.push((ask.port, Down::Dropped { line, account }));
+        }
+        self.waiting.push_back(Waiting {
+            ask,
+            since: now,
+            blocker,
+        });
+    }
+
+    /// The hart of another port that keeps its line, although a first level wants to fetch it ahead: it may have written the line, and
+    /// would have to ask for it again.
+    pub(super) fn spares(&self, ask: &Ask, slot: usize) -> Option<Owner> {
+        let owner = self.holders[slot].owner.filter(|owner| *owner != ask.port);
+        let owner = owner.filter(|_| ask.request == Request::ReadAhead);
+        owner.map(|port| self.owner(port))
+    }
+
     /// The lines that a request may not replace although they are in its ways: a line that is fetched ahead does not replace lines that
     /// first levels of other ports have. A recall from the port's own first level makes nobody else wait.
     pub(super) fn kept_from(&self, ask: &Ask) -> Vec<u64> {
-        if !matches!(ask.request, Request::Ahead(_)) {
+        if !ask.request.is_ahead() {
             return Vec::new();
         }
         let own = 1u8 << ask.port;
