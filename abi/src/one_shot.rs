@@ -153,6 +153,8 @@ pub mod host {
 
 /// The layout behind an image's symbol `bulkhead_system`, for readers of the image's file: offsets in bytes.
 pub mod system {
+    /// Counts of the timer in a tick. No instruction depends on its value or on those of budgets, so they can be filled into the file.
+    pub const TIMER: u64 = 0;
     /// Address of the tasks' descriptors, the most urgent one first; their number is in the next word.
     pub const TASKS: u64 = 8;
     /// Handlers of software and external interrupts, for the time when no task is ready, for the start, and for a task that stops; 0: none.
@@ -161,6 +163,8 @@ pub mod system {
     pub const SIZE: u64 = 80;
     /// Bytes of a descriptor, which begins with the address of the function that runs a job.
     pub const DESCRIPTOR: u64 = 16;
+    /// Of a descriptor, 4 bytes: cycles that a job may take; 0: nobody watches.
+    pub const BUDGET: u64 = 8;
 }
 
 /// Bytes of the stack that a job must leave for interrupts: registers, the kernel's way to a message, and a small handler. The kernel refuses an interrupt
