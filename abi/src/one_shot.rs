@@ -230,7 +230,7 @@ pub mod ring {
 
 /// Markers of the kernel, of kinds that only it uses; the value is the number of the task, 0 being the most urgent.
 pub mod marker {
-    /// A task is ready.
+    /// Tasks are ready because of a tick: the value is a set, with a bit for the number of each.
     pub const RELEASE: u16 = 0x7E0;
     /// Its job begins: the last instruction before the task's own first one.
     pub const BEGIN: u16 = 0x7E1;
@@ -271,6 +271,8 @@ pub mod marker {
     pub const CLOCK_FALSE: u16 = 0x7F3;
     /// The core with this number took messages that the master did not send.
     pub const CLOCK_DENIED: u16 = 0x7F4;
+    /// A task is ready because of what it waits for, and not because of a tick: a suspension object, an event, or an entry. The value is as of [`RELEASE`].
+    pub const EVENT: u16 = 0x7F5;
     /// The host core tells of the console of a core, whose number this is; what is wrong is above bit 16 ([`super::host::SILENT`] and so on).
     pub const HOST_TOLD: u16 = 0x7F2;
 }
