@@ -153,6 +153,8 @@ pub mod host {
 
 /// The layout behind an image's symbol `bulkhead_system`, for readers of the image's file: offsets in bytes.
 pub mod system {
+    /// Counts of the timer in a tick. No instruction depends on its value or on those of budgets, so they can be filled into the file.
+    pub const TIMER: u64 = 0;
     /// Address of the tasks' descriptors, the most urgent one first; their number is in the next word.
     pub const TASKS: u64 = 8;
     /// Handlers of software and external interrupts, for the time when no task is ready, for the start, and for a task that stops; 0: none.
@@ -161,6 +163,8 @@ pub mod system {
     pub const SIZE: u64 = 80;
     /// Bytes of a descriptor, which begins with the address of the function that runs a job.
     pub const DESCRIPTOR: u64 = 16;
+    /// Of a descriptor, 4 bytes: cycles that a job may take; 0: nobody watches.
+    pub const BUDGET: u64 = 8;
 }
 
 /// Bytes of the stack that a job must leave for interrupts: registers, the kernel's way to a message, and a small handler. The kernel refuses an interrupt
@@ -226,7 +230,7 @@ pub mod ring {
 
 /// Markers of the kernel, of kinds that only it uses; the value is the number of the task, 0 being the most urgent.
 pub mod marker {
-    /// A task is ready.
+    /// Tasks are ready because of a tick: the value is a set, with a bit for the number of each.
     pub const RELEASE: u16 = 0x7E0;
     /// Its job begins: the last instruction before the task's own first one.
     pub const BEGIN: u16 = 0x7E1;
@@ -267,6 +271,8 @@ pub mod marker {
     pub const CLOCK_FALSE: u16 = 0x7F3;
     /// The core with this number took messages that the master did not send.
     pub const CLOCK_DENIED: u16 = 0x7F4;
+    /// A task is ready because of what it waits for, and not because of a tick: a suspension object, an event, or an entry. The value is as of [`RELEASE`].
+    pub const EVENT: u16 = 0x7F5;
     /// The host core tells of the console of a core, whose number this is; what is wrong is above bit 16 ([`super::host::SILENT`] and so on).
     pub const HOST_TOLD: u16 = 0x7F2;
 }

@@ -367,6 +367,7 @@ impl Library {
         folder: &Path,
         what: &str,
         users: impl Iterator<Item = &'a TaskPackage>,
+        binaries: &[String],
     ) -> Result<Vec<(String, PathBuf)>, Error> {
         let lock = folder.join("Cargo.lock");
         if !lock.is_file() {
@@ -386,7 +387,8 @@ impl Library {
             outside: Some(self.generated().join("build")),
             user: None,
         };
-        let built = build.binaries()?;
+        let binaries: Vec<&str> = binaries.iter().map(String::as_str).collect();
+        let (built, _) = build.named_binaries(&binaries)?;
         let paths = built.into_iter().map(|one| (one.name, one.executable));
         Ok(paths.collect())
     }

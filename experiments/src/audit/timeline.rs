@@ -98,7 +98,7 @@ fn said(system: &System, core: u16, events: &[MarkerEvent]) -> String {
         format!("port {index} of core number {core:#x}")
     };
     match last.kind {
-        marker::RELEASE => {
+        marker::RELEASE | marker::EVENT => {
             let released = (0..64).filter(|number| last.value >> number & 1 == 1);
             let names: Vec<&str> = released.map(name).collect();
             format!("{} is released", names.join(", "))

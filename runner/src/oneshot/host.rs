@@ -3,7 +3,7 @@
 //! Why it exists: with a host core, the loader of the run fills external memory and starts one core; everything else happens on the chip. What it
 //! deliberately does not know: how the host core works.
 
-use super::images::{RING, Recipe};
+use super::images::{Filled, RING};
 use super::layout;
 use crate::error::Error;
 use crate::image::{BootImage, Piece, Start, TilePiece};
@@ -36,7 +36,7 @@ pub fn hand_over(
     host: u16,
     programs: &[Program],
 ) -> Result<(), Error> {
-    let name = Recipe::host(system).name();
+    let name = Filled::host(system).name();
     let program = programs.iter().find(|program| program.name == name);
     let program = program.ok_or_else(|| Error::Machine(format!("the {name} was not built")))?;
     let memory = system.platform.memories.first();

@@ -1,10 +1,11 @@
 //! Which images a described system needs, and how they are built from its tasks.
 //!
 //! Why it exists: the tasks of a core are types of the user's packages; a generated program joins them with the kernel. Cores with the same
-//! tasks in the same order have the same image; what differs (periods and ports) is in the layout's table. What it deliberately does not
-//! know: where images are placed.
+//! tasks in the same order have the same image; what differs (periods and ports) is in the layout's table. Budgets and the tick are constants of an image,
+//! but no instruction depends on them, so they are filled in after the build ([`super::fill`]): cores, platforms and systems that differ in nothing else share
+//! what the compiler and the linker made. What it deliberately does not know: where images are placed.
 
-use super::{stack, symbols};
+use super::{fill, stack, symbols};
 use crate::ada_programs;
 use crate::error::Error;
 use crate::one_stack::Declared;
@@ -23,6 +24,9 @@ use std::sync::Mutex;
 /// Bytes of the console ring of a core.
 pub(super) const RING: u64 = 1024;
 
+/// Timer counts in a tick of an image whose constants are not filled in; a tick has at least one.
+const UNFILLED: u64 = 1;
+
 /// Timer counts in a tick of a system's kernels.
 pub(super) fn timer(system: &System) -> u64 {
     let timebase = u128::from(system.platform.timebase.0);
@@ -37,17 +41,36 @@ struct Kernel {
     clocks: bool,
 }
 
-/// What an image consists of.
+/// Images of one package: they need the same libraries. Images without files in C and Ada stay in the package for later systems, which have some of them,
+/// and others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Recipe {
-    /// Programs of the tasks, the most urgent first, and the cycles that a job of each may take.
-    tasks: Vec<(String, u64)>,
+struct Group {
+    kernel: Kernel,
+    /// Folders of packages in Rust.
+    folders: BTreeSet<String>,
+    /// Some of its tasks are in C or Ada. Objects are arguments of the linker, which are the same for all builds of a package.
+    has_objects: bool,
+}
+
+/// The image of a core: what is built, and the constants that are filled in afterwards.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Filled {
+    recipe: Recipe,
+    /// For each task, the most urgent first: cycles that a job may take. Nobody watches the task of a host core.
+    budgets: Option<Vec<u64>>,
+    /// Timer counts per tick.
+    timer: u64,
+}
+
+/// What is built for an image.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Recipe {
+    /// Programs of the tasks, the most urgent first.
+    tasks: Vec<String>,
     /// Bytes. If no task states them: at least this many.
     stack: u64,
     /// A task of the description states the bytes.
     is_stated: bool,
-    /// Timer counts per tick.
-    timer: u64,
     /// A task is released by messages or releases tasks on other cores.
     notifies: bool,
     /// Numbers of the tasks released by messages.
@@ -62,64 +85,103 @@ pub struct Recipe {
     is_host: bool,
 }
 
-impl Recipe {
+impl Filled {
     /// Of a core.
     pub fn of(system: &System, one_shot: &OneShot, bounds: &Bounds, core: u16) -> Self {
         let here = one_shot.on_core(core);
         let stack = here.iter().map(|&task| one_shot.programs[task].stack().0);
-        Self {
+        let recipe = Recipe {
             stack: stack.max().unwrap_or(0),
             is_stated: here
                 .iter()
                 .any(|&task| one_shot.programs[task].stack.is_some()),
             tasks: here
                 .iter()
-                .map(|&task| (one_shot.programs[task].name.clone(), bounds.jobs[task]))
+                .map(|&task| one_shot.programs[task].name.clone())
                 .collect(),
-            timer: timer(system),
             notifies: one_shot.notifies(core),
             told: one_shot.told(core),
             rings: one_shot.rings(&system.platform, core),
             reads: here.iter().any(|&task| !one_shot.inputs(task).is_empty()),
             synchronised: one_shot.master(&system.platform).is_some(),
             is_host: false,
+        };
+        Self {
+            recipe,
+            budgets: Some(here.iter().map(|&task| bounds.jobs[task]).collect()),
+            timer: timer(system),
         }
     }
 
     /// Of the core that loads and starts the others.
     pub fn host(system: &System) -> Self {
-        Self {
+        let recipe = Recipe {
             tasks: Vec::new(),
             stack: bulkhead_model::system::oneshot::STACK.0,
             is_stated: false,
-            timer: timer(system),
             notifies: false,
             told: Vec::new(),
             rings: 0,
             reads: false,
             synchronised: false,
             is_host: true,
-        }
-    }
-
-    fn kernel(&self) -> Kernel {
-        Kernel {
-            notifies: self.notifies,
-            clocks: self.synchronised,
+        };
+        Self {
+            recipe,
+            budgets: None,
+            timer: timer(system),
         }
     }
 
     /// The name of the image in messages and results.
     pub fn name(&self) -> String {
-        if self.is_host {
-            return format!("image of the host core (tick of {})", self.timer);
+        let (name, tick) = (self.recipe.name(), self.timer);
+        match &self.budgets {
+            None => format!("{name} (tick of {tick})"),
+            Some(budgets) => format!("{name} within {budgets:?} cycles, tick of {tick}"),
         }
-        let tasks: Vec<String> = self
-            .tasks
-            .iter()
-            .map(|(name, budget)| format!("{name} within {budget}"))
-            .collect();
-        let mut name = format!("image of {} (stack {})", tasks.join(", "), self.stack);
+    }
+
+    /// The image with its constants, if this was built for it.
+    ///
+    /// # Errors
+    /// If it is not an image of this many tasks.
+    fn fill(&self, elf: &[u8]) -> Result<Program, Error> {
+        let name = self.name();
+        let elf = fill::fill(&name, elf, self.timer, self.budgets.as_deref())?;
+        Ok(Program { name, elf })
+    }
+}
+
+impl Recipe {
+    /// Images that are built together with this one.
+    fn group(&self) -> Group {
+        let mut folders = BTreeSet::new();
+        let mut has_objects = false;
+        for name in &self.tasks {
+            let folder = name.split_once("::").map_or(&**name, |one| one.0);
+            if is_c(folder) || is_ada(folder) {
+                has_objects = true;
+            } else {
+                folders.insert(folder.to_owned());
+            }
+        }
+        Group {
+            kernel: Kernel {
+                notifies: self.notifies,
+                clocks: self.synchronised,
+            },
+            folders,
+            has_objects,
+        }
+    }
+
+    /// What it is in messages.
+    fn name(&self) -> String {
+        if self.is_host {
+            return "image of the host core".to_owned();
+        }
+        let mut name = format!("image of {} (stack {})", self.tasks.join(", "), self.stack);
         if self.notifies {
             name.push_str(" with notification");
         }
@@ -139,9 +201,9 @@ impl Recipe {
     /// The C files with its tasks, and the maximum number of these that are the same.
     fn c_files(&self) -> BTreeMap<&str, usize> {
         let mut files = BTreeMap::new();
-        for (name, _) in &self.tasks {
+        for name in &self.tasks {
             let file = name.split_once("::").map_or("", |one| one.0);
-            let same = self.tasks.iter().filter(|one| one.0 == *name).count();
+            let same = self.tasks.iter().filter(|one| *one == name).count();
             if is_c(file) {
                 let most = files.entry(file).or_insert(1);
                 *most = same.max(*most);
@@ -152,7 +214,7 @@ impl Recipe {
 
     /// The Ada files with its tasks, and the tasks in them, the most urgent first.
     fn ada_tasks(&self) -> (Vec<&str>, Vec<(&str, &str)>) {
-        let split = self.tasks.iter().filter_map(|one| one.0.split_once("::"));
+        let split = self.tasks.iter().filter_map(|one| one.split_once("::"));
         let tasks: Vec<(&str, &str)> = split.filter(|one| is_ada(one.0)).collect();
         let mut files: Vec<&str> = tasks.iter().map(|one| one.0).collect();
         files.sort_unstable();
@@ -193,7 +255,7 @@ impl Recipe {
     /// If a stated stack is too small, or the image needs a stack without bound and no task states one.
     fn larger_stack(&self, elf: &[u8]) -> Result<Option<u64>, Error> {
         let in_ada = self.tasks.iter().enumerate().filter_map(|(number, one)| {
-            let (file, task) = one.0.split_once("::").filter(|one| is_ada(one.0))?;
+            let (file, task) = one.split_once("::").filter(|one| is_ada(one.0))?;
             Some((number, ada_programs::body(file, task, "TKB")))
         });
         let in_ada: Vec<(usize, String)> = in_ada.collect();
@@ -210,8 +272,7 @@ impl Recipe {
             return Ok(Some(total));
         }
         let jobs = needs.jobs.iter().zip(&self.tasks);
-        let jobs =
-            jobs.map(|(deepest, task)| (deepest.bytes, format!("a job of {}", task.0), deepest));
+        let jobs = jobs.map(|(deepest, task)| (deepest.bytes, format!("a job of {task}"), deepest));
         let kernel = (needs.kernel.bytes, "the kernel".to_owned(), &needs.kernel);
         let mut parts: Vec<_> = jobs.chain([kernel]).collect();
         parts.sort_by_key(|part| std::cmp::Reverse(part.0));
@@ -299,10 +360,10 @@ impl Recipe {
             configured.push_str(".on_software_interrupt(bulkhead_oneshot::notify::rung)");
         }
         let mut number_in_ada = 0..;
-        for (urgency, (name, budget)) in self.tasks.iter().rev().enumerate().rev() {
+        for (urgency, name) in self.tasks.iter().rev().enumerate().rev() {
             let (folder, path) = name.split_once("::").unwrap_or((name, ""));
             let task = if is_c(folder) {
-                let same = |one: &&(String, u64)| one.0 == *name;
+                let same = |one: &&String| *one == name;
                 let copy = self.tasks[self.tasks.len() - urgency..].iter().filter(same);
                 let copy = copy.count();
                 format!(
@@ -318,33 +379,29 @@ impl Recipe {
                 let path = format!("{krate}::{path}");
                 format!("{path}: <{path} as bulkhead_oneshot::Described>::FIRST")
             };
-            // The kernel cannot watch a longer budget.
-            let budget = u32::try_from(*budget).map_or(String::new(), |b| format!(", budget {b}"));
             // Writing to a string cannot fail.
-            let _ = writeln!(tasks, "        {task}, priority {}{budget};", urgency + 1);
+            let _ = writeln!(tasks, "        {task}, priority {};", urgency + 1);
         }
         format!(
             "//! Made by Bulkhead from a description.\n#![no_std]\n#![no_main]\n\n{ada}{told}bulkhead_oneshot::system! {{\n    \
-             bulkhead_oneshot::Configuration::new({}){configured};\n    stack {}; ring {RING};\n    tasks {{\n{tasks}    }}\n}}\n",
-            self.timer, self.stack
+             bulkhead_oneshot::Configuration::new({UNFILLED}){configured};\n    stack {}; ring {RING};\n    tasks {{\n{tasks}    }}\n}}\n",
+            self.stack
         )
     }
 }
 
-/// The images of systems: their recipes, without duplicates.
-pub fn recipes(systems: &[&System]) -> Vec<Recipe> {
-    let mut all = Vec::new();
+/// The images of systems, without duplicates.
+fn images(systems: &[&System]) -> BTreeSet<Filled> {
+    let mut all = BTreeSet::new();
     for system in systems {
         let Some(one_shot) = &system.one_shot else {
             continue;
         };
         let bounds = bulkhead_analysis::one_shot::bounds(one_shot, &system.platform);
-        let of_core = |core| Recipe::of(system, one_shot, &bounds, core);
+        let of_core = |core| Filled::of(system, one_shot, &bounds, core);
         all.extend(one_shot.cores().into_iter().map(of_core));
-        all.extend(one_shot.host.map(|_| Recipe::host(system)));
+        all.extend(one_shot.host.map(|_| Filled::host(system)));
     }
-    all.sort();
-    all.dedup();
     all
 }
 
@@ -356,61 +413,67 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
     // Two threads of this process would write the same files at the same time.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock();
-    let mut kinds: BTreeMap<Kernel, Vec<Recipe>> = BTreeMap::new();
-    for recipe in recipes(systems) {
-        kinds.entry(recipe.kernel()).or_default().push(recipe);
+    let images = images(systems);
+    let recipes: BTreeSet<&Recipe> = images.iter().map(|one| &one.recipe).collect();
+    let mut groups: BTreeMap<Group, Vec<Recipe>> = BTreeMap::new();
+    for recipe in recipes {
+        let all = groups.entry(recipe.group()).or_default();
+        all.push(recipe.clone());
     }
     let name = systems.first().map_or("system", |system| &system.name);
-    let mut programs = Vec::new();
-    for (kernel, recipes) in kinds {
-        let built = build_package(library, name, &recipes, kernel)?;
-        let (mut larger, mut names) = (Vec::new(), Vec::new());
-        for (recipe, program) in recipes.iter().zip(&built) {
-            if let Some(stack) = recipe.larger_stack(&program.elf)? {
-                let recipe = recipe.clone();
-                names.push(recipe.name());
-                larger.push(Recipe { stack, ..recipe });
+    let mut built: BTreeMap<Recipe, Vec<u8>> = BTreeMap::new();
+    for (group, recipes) in groups {
+        let first = build_package(library, name, &recipes, &group)?;
+        let mut larger = BTreeMap::new();
+        for (recipe, elf) in recipes.into_iter().zip(first) {
+            if let Some(stack) = recipe.larger_stack(&elf)? {
+                let with = Recipe {
+                    stack,
+                    ..recipe.clone()
+                };
+                larger.insert(recipe, with);
+            } else {
+                built.insert(recipe, elf);
             }
         }
-        let again = build_package(library, name, &larger, kernel)?;
-        let again = names.into_iter().zip(again);
-        let again: BTreeMap<String, Vec<u8>> = again.map(|(name, one)| (name, one.elf)).collect();
-        programs.extend(built.into_iter().map(|one| match again.get(&one.name) {
-            Some(elf) => Program {
-                name: one.name,
-                elf: elf.clone(),
-            },
-            None => one,
-        }));
+        let with: BTreeSet<&Recipe> = larger.values().collect();
+        let with: Vec<Recipe> = with.into_iter().cloned().collect();
+        let again = build_package(library, name, &with, &group)?;
+        let again: BTreeMap<Recipe, Vec<u8>> = with.into_iter().zip(again).collect();
+        for (recipe, with) in larger {
+            let elf = again.get(&with).cloned();
+            built.extend(elf.map(|elf| (recipe, elf)));
+        }
     }
-    Ok(programs)
+    let filled = images.iter().map(|image| match built.get(&image.recipe) {
+        Some(elf) => image.fill(elf),
+        None => Err(Error::Machine(format!("{} was not built", image.name()))),
+    });
+    filled.collect()
 }
 
-/// Builds images that need the same build of the libraries.
+/// Builds images that need the same build of the libraries: their files.
 fn build_package(
     library: &Library,
     name: &str,
     recipes: &[Recipe],
-    kernel: Kernel,
-) -> Result<Vec<Program>, Error> {
-    let Kernel { notifies, clocks } = kernel;
+    group: &Group,
+) -> Result<Vec<Vec<u8>>, Error> {
+    let Kernel { notifies, clocks } = group.kernel;
     if recipes.is_empty() {
         return Ok(Vec::new());
     }
     let mut packages: BTreeMap<String, (String, TaskPackage)> = BTreeMap::new();
-    for (name, _) in recipes.iter().flat_map(|recipe| &recipe.tasks) {
-        let folder = name.split_once("::").map_or(&**name, |one| one.0);
-        if !is_c(folder) && !is_ada(folder) && !packages.contains_key(folder) {
-            let krate = format!("tasks_{}", packages.len());
-            let package = library.task_package(folder)?;
-            packages.insert(folder.to_owned(), (krate, package));
-        }
+    for folder in &group.folders {
+        let krate = format!("tasks_{}", packages.len());
+        let package = library.task_package(folder)?;
+        packages.insert(folder.clone(), (krate, package));
     }
     let objects = objects(library, recipes, notifies)?;
     for recipe in recipes {
         let files = recipe.c_files().into_iter();
         let files = files.filter_map(|key| Some((key.0, objects.get(&key)?.1.as_slice())));
-        let tasks = recipe.tasks.iter().filter_map(|one| one.0.split_once("::"));
+        let tasks = recipe.tasks.iter().filter_map(|one| one.split_once("::"));
         let tasks: Vec<(&str, &str)> = tasks.filter(|one| is_c(one.0)).collect();
         symbols::check(&files.collect::<Vec<_>>(), &tasks)?;
     }
@@ -422,10 +485,19 @@ fn build_package(
         recipe.agrees(&declared)?;
         sources.push(recipe.source(&packages, &declared));
     }
-    let mark = mark(&sources, &packages, &objects, &in_ada, kernel);
+    let all_sources: &[String] = if group.has_objects { &sources } else { &[] };
+    let mark = mark(all_sources, &packages, &objects, &in_ada, group.kernel);
+    let binary = |source: &str| {
+        format!(
+            "image-{}",
+            short(Sha256::new_with_prefix(format!("{mark}\n{source}")))
+        )
+    };
+    let binaries: Vec<String> = sources.iter().map(|source| binary(source)).collect();
     let folder = library.generated().join("one-shot").join(&mark);
+    let of_sources = folder.join("src");
     // Descriptions in different folders can have the same contents, and then their images have the same name.
-    std::fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, error))?;
+    std::fs::create_dir_all(&of_sources).map_err(|error| Error::file(&of_sources, error))?;
     let path = folder.join("lock");
     let lock = File::create(&path).map_err(|error| Error::file(&path, error))?;
     lock.lock().map_err(|error| Error::file(&path, error))?;
@@ -434,10 +506,14 @@ fn build_package(
         "# Made by Bulkhead from a description.\n[package]\nname = \"images-{mark}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
          publish = false\nautobins = false\n\n[workspace]\n",
     );
-    for number in 0..recipes.len() {
+    for (binary, source) in binaries.iter().zip(&sources) {
+        changed(&of_sources.join(binary).with_extension("rs"), source)?;
+    }
+    // Images of earlier systems stay: Cargo builds a package's binaries one by one, and those of this system are named below.
+    for binary in sources_in(&of_sources)? {
         let _ = write!(
             manifest,
-            "\n[[bin]]\nname = \"image-{mark}-{number}\"\npath = \"src/image_{number}.rs\"\ntest = false\n"
+            "\n[[bin]]\nname = \"{binary}\"\npath = \"src/{binary}.rs\"\ntest = false\n"
         );
     }
     let path = library.kernel_package("software/oneshot");
@@ -481,42 +557,44 @@ fn build_package(
          println!(\"cargo:rustc-link-arg-bins=-Tbulkhead-oneshot.x\");\n    \
          println!(\"cargo:rustc-link-arg-bins=--defsym=bulkhead_described=1\");\n",
     );
-    for (number, recipe) in recipes.iter().enumerate() {
+    for (binary, recipe) in binaries.iter().zip(recipes) {
         let of_c = recipe.c_files().into_iter();
         let linked = of_c.filter_map(|key| objects.get(&key));
         for (name, bytes) in linked.chain(in_ada.get(&recipe.ada_tasks().0)) {
             let path = folder.join(name);
             place::write(&path, bytes)?;
-            let argument = format!(
-                "cargo:rustc-link-arg-bin=image-{mark}-{number}={}",
-                path.display()
-            );
+            let argument = format!("cargo:rustc-link-arg-bin={binary}={}", path.display());
             let _ = writeln!(script, "    println!(\"{{}}\", {argument:?});");
         }
     }
     script.push_str("}\n");
     changed(&folder.join("Cargo.toml"), &manifest)?;
     changed(&folder.join("build.rs"), &script)?;
-    for (number, source) in sources.iter().enumerate() {
-        let path = folder.join("src").join(format!("image_{number}.rs"));
-        changed(&path, source)?;
-    }
     let users = packages.values().map(|(_, package)| package);
     let what = format!("an image of {name}");
-    let built = library.build_generated(&folder, &what, users);
+    let built = library.build_generated(&folder, &what, users, &binaries);
     let built = built.map_err(symbols::short)?;
-    let mut programs = Vec::new();
-    for (number, recipe) in recipes.iter().enumerate() {
-        let binary = format!("image-{mark}-{number}");
-        let Some(path) = built.iter().find(|one| one.0 == binary).map(|one| &one.1) else {
+    let mut images = Vec::new();
+    for binary in &binaries {
+        let Some((_, path)) = built.iter().find(|one| one.0 == *binary) else {
             return Err(Error::Machine(format!("{binary} was not built")));
         };
-        programs.push(Program {
-            name: recipe.name(),
-            elf: place::read(path)?,
-        });
+        images.push(place::read(path)?);
     }
-    Ok(programs)
+    Ok(images)
+}
+
+/// The binaries whose sources are in a folder, in order.
+fn sources_in(folder: &std::path::Path) -> Result<BTreeSet<String>, Error> {
+    let failed = |error| Error::file(folder, error);
+    let mut all = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path.file_stem().and_then(|name| name.to_str());
+        let is_source = path.extension().is_some_and(|ending| ending == "rs");
+        all.extend(name.filter(|_| is_source).map(str::to_owned));
+    }
+    Ok(all)
 }
 
 /// An object file: its name in the folder of the images, and its bytes.
@@ -606,6 +684,11 @@ fn mark(
         hash.update(name);
         hash.update(bytes);
     }
+    short(hash)
+}
+
+/// The beginning of a digest, as a part of names.
+fn short(hash: Sha256) -> String {
     let digest = hash.finalize();
     digest
         .iter()

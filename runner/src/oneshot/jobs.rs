@@ -17,10 +17,10 @@ use std::collections::{BTreeMap, VecDeque};
 /// The jobs of a task.
 #[derive(Clone, Debug, Default)]
 pub struct Jobs {
-    /// Machine ticks from the tick at which a job was released, or from the message that released it, to its end. The first job has no
-    /// release: it begins with its core. If the end of the previous job made a job ready, its release is a period after the previous release, if
-    /// that is earlier. The kernel reports a tick that has passed and an event that has happened by the same marker. So after a job longer than the
-    /// period, a response may be counted longer than it was if an event came after that tick, but never shorter.
+    /// Machine ticks from the tick at which a job was released, or from the message or event that released it, to its end. The first job has no
+    /// release: it begins with its core. If its own previous job made a job ready, because its tick had passed or what it waits for had happened, its
+    /// release is a period after the previous release, if that is earlier. No marker tells when something happened for which nobody waited yet. If it
+    /// happened after that moment, the response is counted longer than it was, but never shorter.
     pub responses: Vec<u64>,
     /// The fewest machine ticks between two releases that are closer than the described period, if there are any. The kernel itself keeps
     /// the distance between jobs that messages release.
@@ -141,7 +141,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
             one_shot.core(end) == event.tile
         });
         match event.kind {
-            marker::RELEASE => {
+            marker::RELEASE | marker::EVENT => {
                 let released: Vec<usize> = (0..64)
                     .filter(|number| (event.value >> number) & 1 == 1)
                     .filter_map(task)
@@ -150,14 +150,17 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                 let own = clocks
                     .as_ref()
                     .and_then(|all| all.tick(event.tile, event.at));
-                let begin = own.unwrap_or(event.at - event.at % tick.max(1));
+                let at_tick = own.unwrap_or(event.at - event.at % tick.max(1));
                 for task in released {
+                    // A task for which an event is kept does not wait: its own job makes it ready.
+                    let runs = core.running.is_some_and(|(running, _)| running == task);
+                    let is_event = event.kind == marker::EVENT && !runs;
                     let due = core.due(task, &periods).map(|due| match &clocks {
                         // The nearest tick of the core itself.
                         Some(all) => all.tick(event.tile, due + tick / 2).unwrap_or(due),
                         None => due,
                     });
-                    let begin = due.map_or(begin, |due| due.min(begin));
+                    let begin = due.map_or(at_tick, |due| due.min(at_tick));
                     if tasks.told_by(task).is_none() {
                         let hasty = &mut seen.jobs[task].hasty;
                         let last = core.last.insert(task, begin);
@@ -166,6 +169,8 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                         let closer = distance.filter(|one| one + tick / 2 < periods[task]);
                         *hasty = closer.into_iter().chain(*hasty).min();
                     }
+                    // Distances are those of ticks; a response is to the event itself.
+                    let begin = if is_event { event.at } else { begin };
                     core.released.insert(task, begin);
                 }
             }
@@ -458,6 +463,30 @@ mod tests {
         let jobs = jobs("epiphany3", "1ms", &events);
         assert_eq!(jobs.responses, [5510, 4530, 3550]);
         assert_eq!((jobs.open, jobs.hasty), (Some(4000), None));
+    }
+
+    /// By hand. An event releases a waiting task, and its response begins there, after a job longer than the period, too. A kept event makes the task ready
+    /// at the end of its own job: nobody knows when it came, so the response begins a period after the last release.
+    #[test]
+    fn a_response_to_an_event_begins_with_the_event() {
+        let long = [
+            (1001, marker::RELEASE, 1),
+            (1010, marker::BEGIN, 0),
+            (4700, marker::END, 0),
+        ];
+        let job = [(6510, marker::BEGIN, 0), (6530, marker::END, 0)];
+        let waiting = [&long[..], &[(6500, marker::EVENT, 1)], &job].concat();
+        let kept = [&long[..2], &[(4690, marker::EVENT, 1)], &long[2..], &job].concat();
+        let responses = |events: &[_]| jobs("epiphany3", "1ms", events).responses;
+        assert_eq!(responses(&waiting), [3700, 30]);
+        assert_eq!(responses(&kept), [3700, 4530]);
+        // Distances are those of ticks: the event came in tick 6.
+        let second = |at: u64| {
+            let next = [(at, marker::EVENT, 1), (at + 10, marker::BEGIN, 0)];
+            let events = [&waiting[..], &next].concat();
+            jobs("epiphany3", "1ms", &events).hasty
+        };
+        assert_eq!([second(6990), second(7010)], [Some(0), None]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub mod attacked;
 pub mod attacks;
 pub mod clocks;
 pub mod console;
+mod fill;
 pub mod footprint;
 pub mod guard;
 pub mod host;

@@ -3,7 +3,7 @@
 //! Why it exists: it implements the seam [`Paradigm`] for this kind of system. What it deliberately does not know: other paradigms.
 
 use super::console::{Ring, read};
-use super::images::{self, Recipe};
+use super::images::{self, Filled};
 use super::{clocks, guard, host, jobs, layout, results};
 use crate::error::Error;
 use crate::image::BootImage;
@@ -133,7 +133,7 @@ impl Paradigm for OneShot {
             None => name.strip_prefix("core ")?.parse().ok()?,
         };
         let bounds = bulkhead_analysis::one_shot::bounds(one_shot, &system.platform);
-        Some(Recipe::of(system, one_shot, &bounds, core).name())
+        Some(Filled::of(system, one_shot, &bounds, core).name())
     }
 
     fn bound(
@@ -162,7 +162,7 @@ pub(super) fn loaded(
     let bounds = bulkhead_analysis::one_shot::bounds(one_shot, &system.platform);
     let mut boot = BootImage::default();
     for core in one_shot.cores() {
-        let name = Recipe::of(system, one_shot, &bounds, core).name();
+        let name = Filled::of(system, one_shot, &bounds, core).name();
         let program = programs.iter().find(|program| program.name == name);
         let program = program.ok_or_else(|| Error::Machine(format!("the {name} was not built")))?;
         layout::add(&mut boot, system, one_shot, core, program)?;

@@ -3,6 +3,7 @@
 //! Why it exists: an image contains the counts of the timer in a tick, and no instruction tells a kernel how fast the timer counts; on the
 //! wrong platform everything is too fast or too slow. The host knows both. What it deliberately does not know: the reason for another tick.
 
+use bulkhead_abi::one_shot::system;
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::oneshot::TICK;
 use bulkhead_model::units::Time;
@@ -15,7 +16,12 @@ pub fn counts(elf: &[u8]) -> Option<u64> {
     let at = symbols.find(|one| one.name() == Ok("bulkhead_system"))?;
     // The first word of the constant.
     let mut sections = file.sections();
-    let word = sections.find_map(|section| section.data_range(at.address(), 8).ok().flatten())?;
+    let word = sections.find_map(|section| {
+        section
+            .data_range(at.address() + system::TIMER, 8)
+            .ok()
+            .flatten()
+    })?;
     Some(u64::from_le_bytes(word.try_into().ok()?))
 }
 

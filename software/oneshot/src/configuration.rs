@@ -22,7 +22,9 @@ pub struct Descriptor {
 const _: () = {
     assert!(size_of::<Descriptor>() as u64 == system::DESCRIPTOR);
     assert!(offset_of!(Descriptor, run) == 0);
+    assert!(offset_of!(Descriptor, budget) as u64 == system::BUDGET);
     assert!(size_of::<Configuration>() as u64 == system::SIZE);
+    assert!(offset_of!(Configuration, timer) as u64 == system::TIMER);
     assert!(offset_of!(Configuration, tasks) as u64 == system::TASKS);
     assert!(offset_of!(Configuration, software) as u64 == system::HANDLERS[0]);
     assert!(offset_of!(Configuration, external) as u64 == system::HANDLERS[1]);

@@ -229,22 +229,22 @@ pub(crate) fn running() -> Task {
     KERNEL.with(|kernel| kernel.running)
 }
 
-/// Makes a task ready.
+/// Makes a task ready because of what it waits for, and not because of a tick.
 #[inline]
 pub(crate) fn release(task: Task) {
-    custom::<{ marker::RELEASE }>(1 << (task % 64));
+    custom::<{ marker::EVENT }>(1 << (task % 64));
     KERNEL.with(|kernel| kernel.tasks.release(task));
 }
 
-/// Makes a task ready at a tick.
+/// Makes a task ready at a tick because of an event: now if the tick has come.
 pub(crate) fn delay(task: Task, until: u64) {
-    KERNEL.with(|kernel| delay_in(kernel, task, until));
+    KERNEL.with(|kernel| delay_in::<{ marker::EVENT }>(kernel, task, until));
 }
 
 /// The same for the running task.
 #[inline]
 pub(crate) fn delay_running(until: u64) {
-    KERNEL.with(|kernel| delay_in(kernel, kernel.running, until));
+    KERNEL.with(|kernel| delay_in::<{ marker::RELEASE }>(kernel, kernel.running, until));
 }
 
 /// Makes a task ready at a tick because of a message: its response begins now if the tick has come. Interrupts are masked.
@@ -259,9 +259,9 @@ pub(crate) fn tell(task: Task, at: u64) {
 }
 
 #[inline]
-fn delay_in(kernel: &mut Kernel, task: Task, until: u64) {
+fn delay_in<const KIND: u16>(kernel: &mut Kernel, task: Task, until: u64) {
     if until <= kernel.tasks.now() {
-        custom::<{ marker::RELEASE }>(1 << (task % 64));
+        custom::<KIND>(1 << (task % 64));
     }
     kernel.tasks.delay(task, until);
 }

@@ -59,8 +59,10 @@ pub struct OneShot {
 /// An event that the kernel reported about its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// These tasks are ready, as a set.
+    /// These tasks are ready because of a tick, as a set.
     Release(u64),
+    /// These tasks are ready because of what they wait for, as a set.
+    Event(u64),
     /// The job of a task begins.
     Begin(u64),
     /// It has ended.
@@ -147,6 +149,7 @@ impl OneShot {
         let event = |at: &Marker| {
             Some(match at.kind {
                 marker::RELEASE => Event::Release(at.value),
+                marker::EVENT => Event::Event(at.value),
                 marker::BEGIN => Event::Begin(at.value),
                 marker::END => Event::End(at.value),
                 marker::OVERRUN => Event::Overrun(at.value & 0xFF),

@@ -15,7 +15,7 @@ fn releases(run: &OneShot, count: usize) -> Vec<Vec<u64>> {
     let mut running = None;
     for (cycle, event) in run.events() {
         match event {
-            Event::Release(tasks) => {
+            Event::Release(tasks) | Event::Event(tasks) => {
                 for (task, times) in releases.iter_mut().enumerate() {
                     if tasks >> task & 1 == 1 {
                         times.push(cycle / TICK);
@@ -196,6 +196,17 @@ fn every_kind_of_activation() {
     );
     let pairs: Vec<u64> = alarms.chunks_exact(2).map(|pair| pair[1]).collect();
     assert_eq!(at("pair")[1..], pairs);
+    // Kernels tell ticks from what tasks wait for. No tick releases the tasks of the doorbell and of the entry. The sporadic one is released by its first
+    // event, and then by the ticks that keep its distance.
+    let (mut ticks, mut events) = (0, 0);
+    for (_, event) in run.events() {
+        match event {
+            Event::Release(tasks) => ticks |= tasks,
+            Event::Event(tasks) => events |= tasks,
+            _ => {}
+        }
+    }
+    assert_eq!((ticks, events), (0b0110, 0b1101), "{ticks:b} {events:b}");
 }
 
 #[test]

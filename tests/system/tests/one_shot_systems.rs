@@ -2,6 +2,9 @@
 
 use bulkhead_report::result::{IncidentKind, RunResult};
 use bulkhead_report::verdict::Judgement;
+use bulkhead_runner::oneshot::OneShot;
+use bulkhead_runner::paradigm::Paradigm;
+use bulkhead_runner::programs::Library;
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run::{self, Finished, Options};
 use std::fmt::Write;
@@ -52,6 +55,42 @@ pub fn holds(result: &RunResult) {
             );
         }
     }
+}
+
+/// Costs, periods, ports and other cores are not in what is built: an image with another budget differs in the budget's bytes alone, and one of a larger system
+/// in none.
+#[test]
+fn systems_of_the_same_tasks_share_what_is_built() {
+    let built = |cost: u64, more: &str| {
+        let text = format!(
+            r#"<system name="shared" paradigm="one-shot" platform="epiphany3" duration="2ms">
+            <task name="source" program="one-shot::pipeline::Source" core="0" priority="1" period="2ms" cost="{cost}us"/>
+            <task name="sink" program="one-shot::pipeline::Sink" core="5" priority="1" period="1ms" cost="10us"/>
+            <channel name="events" from="source" to="sink" size="16B"/>{more}</system>"#
+        );
+        let system = bulkhead_model::load_system_text("shared", &text, &Default::default());
+        let system = system.expect("valid");
+        let root = bulkhead_runner::place::root().expect("a checkout");
+        let library = Library::new(&root, ".".as_ref()).expect("cargo works");
+        let programs = OneShot.build(&library, &[&system]).expect("it builds");
+        let source = programs.into_iter().find(|one| one.name.contains("Source"));
+        source.expect("the image of core 0")
+    };
+    let (short, long) = (built(10, ""), built(300, ""));
+    assert_ne!(short.name, long.name);
+    let pairs = short.elf.iter().zip(&long.elf).enumerate();
+    let places: Vec<usize> = pairs
+        .filter(|(_, (a, b))| a != b)
+        .map(|one| one.0)
+        .collect();
+    let (first, last) = (places.first(), places.last());
+    let distance = last.expect("another budget") - first.expect("another budget");
+    assert!(distance < size_of::<u32>(), "{places:?}");
+    assert_eq!(short.elf.len(), long.elf.len());
+    let more = r#"<task name="o" program="one-shot::pipeline::Other" core="3" priority="1" period="5ms" cost="10us"/>"#;
+    let beside = built(10, more);
+    assert_eq!(beside.name, short.name);
+    assert!(beside.elf == short.elf, "it depends on other cores");
 }
 
 #[test]
