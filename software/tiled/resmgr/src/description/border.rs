@@ -160,11 +160,26 @@ fn is_of(of: &str, app: &str) -> bool {
     of.rsplit_once('/').is_some_and(|(owner, _)| owner == app)
 }
 
+/// A value between quotation marks, so that the manager below reads the same value, and nothing else.
+fn quoted(value: &str) -> String {
+    let mut text = String::new();
+    for one in value.chars() {
+        match one {
+            '&' | '<' | '"' | '\0'..' ' => text += &alloc::format!("&#{};", u32::from(one)),
+            _ => text.push(one),
+        }
+    }
+    text
+}
+
 /// The description for a subordinate manager: its part, and the selectors of its modules and imports, in their order.
 pub fn part(manager: &Manager, modules: &[u16], selectors: &[u16]) -> String {
     let mut text = String::from("<part>");
     for (name, selector) in manager.modules.iter().zip(modules) {
-        text += &alloc::format!("<module name=\"{name}\" selector=\"{selector}\"/>");
+        text += &alloc::format!(
+            "<module name=\"{}\" selector=\"{selector}\"/>",
+            quoted(name)
+        );
     }
     for (import, selector) in manager.imports.iter().zip(selectors) {
         let slot_size = match import.kind {
@@ -173,8 +188,8 @@ pub fn part(manager: &Manager, modules: &[u16], selectors: &[u16]) -> String {
         };
         text += &alloc::format!(
             "<import app=\"{}\" gate=\"{}\" selector=\"{selector}\" slot-size=\"{slot_size}\"/>",
-            import.app,
-            import.gate,
+            quoted(&import.app),
+            quoted(&import.gate),
         );
     }
     text += &manager.text;

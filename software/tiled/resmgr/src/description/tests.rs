@@ -157,6 +157,36 @@ fn gates_across_borders_are_given_down_level_by_level() {
     assert!(matches!(bottom.apps[0].send[0].to, Target::Import(_)));
 }
 
+/// Names of any kind go down as they are. An `&amp;` in the name of a program once made the part unreadable, and a quotation mark would have
+/// let a name bring attributes and elements with it.
+#[test]
+fn names_bring_nothing_with_them() {
+    let (app, program) = (
+        "c&quot;/&gt;&lt;module name=&quot;q",
+        "p &amp;&lt;&#10;&apos;",
+    );
+    let text = NESTED
+        .replace("=\"c\"", &std::format!("=\"{app}\""))
+        .replace(
+            "\"b\" tile=\"3\" program=\"p\"",
+            &std::format!("\"b\" tile=\"3\" program=\"{program}\""),
+        );
+    let (app, program) = ("c\"/><module name=\"q", "p &<\n'");
+    let top = read(&text).unwrap();
+    let m = &top.managers[0];
+    assert_eq!(m.modules, ["p", program, "tiled/resmgr"]);
+    assert_eq!(m.imports[0].app, app);
+    let middle = read(&part(m, &[16, 17, 18], &[20, 21, 22])).unwrap();
+    let modules = ["p", program, "tiled/resmgr"].map(String::from);
+    assert_eq!(
+        middle.modules,
+        std::vec::Vec::from_iter(modules.into_iter().zip(16..))
+    );
+    assert_eq!(middle.apps[0].program, program);
+    assert_eq!(middle.managers[0].inner[0].name, app);
+    assert!(middle.managers[0].imports.iter().any(|i| i.app == app));
+}
+
 const SERVICES: &str = r#"<system name="x">
   <domain name="d"><app name="a" tile="1" program="p" memory="4096B" memory-tile="8">
     <service sessions="4" scope="system"/><service name="log" sessions="4" scope="system" restart="on-failure" restarts="2"/>
