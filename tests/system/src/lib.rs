@@ -160,6 +160,14 @@ impl Report {
         last.map(|m| m.0 / self.cycle)
     }
 
+    /// When the last measured span on a tile ended, in cycles.
+    pub fn last_span(&self, tile: u16) -> Option<u64> {
+        let is_end =
+            |m: &&(u64, u16, u16, u16, u64)| (m.1, m.3) == (tile, MarkerKind::SpanEnd as u16);
+        let last = self.markers.iter().rfind(is_end);
+        last.map(|m| m.0 / self.cycle)
+    }
+
     /// Values of all markers of a kind on a tile.
     pub fn values(&self, kind: MarkerKind, tile: u16) -> Vec<u64> {
         let wanted = self
