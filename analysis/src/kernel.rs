@@ -247,7 +247,11 @@ mod tests {
         for length in 1..=request {
             let (mut now, mut left, mut rest) = (length, 10_000_u64, 0);
             while left > 0 {
-                rest = if rest == 0 { 9 * length } else { rest };
+                rest = if rest == 0 {
+                    REQUEST_REST * length
+                } else {
+                    rest
+                };
                 let run = left.min(rest);
                 (now, left, rest) = (now + run, left - run, rest - run);
                 now += if left > 0 && rest == 0 { length } else { 0 };

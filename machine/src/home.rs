@@ -9,7 +9,7 @@
 //! A coherent device asks as a cluster does, but keeps no copy: clusters share a line that it reads, and give up a line that it writes. If
 //! it writes the whole line, they drop what they have, because nothing of it stays (CHI: WriteUniqueFull and MakeInvalid).
 //!
-//! Who can fill it: a cluster has at most one request here for each transaction of its second level, and a device at most `outstanding`
+//! Who can fill it: for each transaction of its second level, a cluster has at most one request here. A device has at most `outstanding`
 //! requests. Each request waits for one turn of each other request for the same line.
 
 use crate::hart::QosIds;

@@ -134,7 +134,8 @@ impl Dtu {
             }
             AWAITED..AWAITED_END => {
                 let register = Awaited(value);
-                let from = env.now().saturating_add(self.ticks(register.delay()));
+                // At most some two seconds later.
+                let from = env.now() + self.ticks(register.delay());
                 let awaited = self.awaited.get_or_insert_default();
                 awaited[(offset - AWAITED) as usize / 8] = Wait { register, from };
                 self.await_delay(env);
