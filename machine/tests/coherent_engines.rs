@@ -302,7 +302,7 @@ fn random_transfer(random: &mut Random, from: u64, to: u64) -> Transfer {
         _ => {
             let pair = |j, i| (WHOLE + offset(j, i), WHOLE + offset(j, i));
             let [source, destination] = [from + WHOLE, to + WHOLE];
-            let counts = 8 * lines | 1 << 32;
+            let counts = (8 * lines) | (1 << 32);
             let one = [3, source, destination, counts, both(8), 0];
             (one, row(&pair, lines, 8))
         }
@@ -371,8 +371,11 @@ fn counts(reserved: bool, [from, to]: [u64; 2]) -> Program {
     p
 }
 
+/// A chip, its programs with their harts, and both regions of a transfer.
+type Story = (PlatformConfig, Vec<((TileId, usize), Program)>, [u64; 2]);
+
 /// A random chip with an engine that works and harts that count in the same lines, the harts of the chip, and both regions.
-fn random_story(seed: u64) -> (PlatformConfig, Vec<((TileId, usize), Program)>, [u64; 2]) {
+fn random_story(seed: u64) -> Story {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let chips: [&[u16]; 4] = [&[2, 2], &[1, 1, 1], &[3], &[2, 0, 1]];
     let harts = chips[(seed % 4) as usize];
