@@ -2,9 +2,13 @@
 //!
 //! Why it exists: on a chip whose harts have caches, an engine is a device of the whole chip. Harts of all tiles read and write its
 //! registers over the network, and its accesses travel as packets to the memories, including those of tiles. It does not see caches:
-//! software flushes lines that it has stored, and lines that an engine has written. The home agents of the memories ask the coherent
-//! clusters for the lines that a coherent peripheral accesses. A channel that begins to request an interrupt sends a message to the tile that the
-//! platform names. What it deliberately does not know: which program uses it, and other parts.
+//! software flushes lines that it has stored, and lines that an engine has written. If the engine or the peripheral is coherent, the home
+//! agents of the memories ask the coherent clusters for each line that it accesses, so software flushes nothing there. A channel that
+//! begins to request an interrupt sends a message to the tile that the platform names. What it deliberately does not know: which program
+//! uses it, and other parts.
+//!
+//! An access of a coherent part lies in one line: bursts end at multiples of their length, which is at most a line; each element, word of a
+//! descriptor and flag is aligned to its size.
 
 use crate::config::{MemoryMap, PlatformConfig};
 use crate::dma::{self, Access, Data, Dma, DmaStatistics, Failure, Side};
@@ -247,8 +251,8 @@ impl BesidePart {
         let (id, dma, cycle, registers, interrupts, coherent) = match platform.engines.get(index) {
             Some(one) => {
                 let dma = Mover::Dma(Dma::new(&one.dma, one.id));
-                let cycle = one.dma.cycle;
-                (one.id, dma, cycle, one.registers, one.interrupts, false)
+                let (cycle, coherent) = (one.dma.cycle, one.coherent);
+                (one.id, dma, cycle, one.registers, one.interrupts, coherent)
             }
             None => {
                 let one = &platform.peripherals[index - engines];
@@ -454,6 +458,11 @@ impl BesidePart {
                     data,
                 },
                 (Some(length), data) => {
+                    let within = physical % u64::from(length) + u64::from(bytes);
+                    assert!(
+                        within <= length.into(),
+                        "an access of {bytes} bytes at {physical:#x} crosses a line"
+                    );
                     line_data = data.as_deref().map(inline);
                     PacketKind::Coherent {
                         line: (physical / u64::from(length)) as u32,

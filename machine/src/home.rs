@@ -6,11 +6,13 @@
 //! interconnect without a snoop filter (Arm CoreLink CCI-400). What it deliberately does not know: times, bytes, and what clusters do
 //! inside.
 //!
-//! A coherent device asks as a cluster does, but keeps no copy: clusters share a line that it reads, and give up a line that it writes. If
-//! it writes the whole line, they drop what they have, because nothing of it stays (CHI: WriteUniqueFull and MakeInvalid).
+//! A coherent device (a peripheral or a DMA engine) asks as a cluster does, but keeps no copy: clusters share a line that it reads, and give
+//! up a line that it writes. If it writes the whole line, they drop what they have, because nothing of it stays (CHI: WriteUniqueFull and
+//! MakeInvalid).
 //!
-//! Who can fill it: for each transaction of its second level, a cluster has at most one request here. A device has at most `outstanding`
-//! requests. Each request waits for one turn of each other request for the same line.
+//! Who can fill it: for each transaction of its second level, a cluster has at most one request here. A peripheral has at most
+//! `outstanding` requests, and an engine as many for each channel. Each request waits for one turn of each other request for the same
+//! line.
 
 use crate::hart::QosIds;
 use crate::ledger::{Ledger, Resource, Transaction as Kind};

@@ -57,6 +57,7 @@ fn chip(harts: &[u16], ports: u32) -> PlatformConfig {
     config.engines.push(EngineConfig {
         id: ENGINE,
         interrupts: None,
+        coherent: false,
         router: 0,
         dma: DmaConfig {
             cycle: NETWORK,
@@ -433,6 +434,45 @@ fn nothing_is_seen_before_it_is_stored_and_third_parties_change_nothing() {
             if rounds % 4 == 0 {
                 assert_eq!(times(true, true), [stored, seen], "{writing} {reading}");
             }
+        }
+    }
+}
+
+/// No event ends a long block of divisions with a load behind them; yet no load that comes after another tile's store was performed returns
+/// the old value.
+#[test]
+fn no_load_is_older_than_its_time() {
+    for ports in [1, 2] {
+        for rounds in 300..330 {
+            let mut reader = Program::default();
+            reader.li(S0, data(0)).li(T1, u64::MAX).addi(T2, ZERO, 1);
+            let again = reader.here();
+            // div t1, t1, t2: each waits for the one before.
+            for _ in 0..10 {
+                reader.word(1 << 25 | T2 << 20 | T1 << 15 | 4 << 12 | T1 << 7 | 0x33);
+            }
+            // The marker would end the block, so it is behind the load.
+            reader.ld(T0, S0, 0).addi(T0, T0, 0).marker(T0, SEEN);
+            reader.jump(again);
+            let mut writer = Program::default();
+            writer.li(S0, data(0)).addi(S1, ZERO, 1);
+            writer.addi(T2, ZERO, rounds);
+            let wait = writer.here();
+            writer.addi(T2, T2, -1).branch(1, T2, ZERO, wait);
+            writer.sd(S1, S0, 0).word(FENCE);
+            writer.marker(ZERO, BEFORE).word(WFI);
+            let programs = [((0, 0, code(0)), reader), (shared(1, 0, 1), writer)];
+            let mut machine = machine(&chip(&[0, 0], ports), &programs);
+            machine.run(RunLimit { ticks: 20_000 }, None);
+            let stored = marked(&machine, 1, BEFORE)[0];
+            let markers = machine.markers().into_iter();
+            let loads = markers.filter(|m| m.tile == 0 && u32::from(m.kind) == SEEN);
+            // From the load to the marker: the load's port, its use, and the marker itself.
+            let old: Vec<Tick> = loads
+                .filter(|m| m.tick > stored + 10 * CYCLE && m.value == 0)
+                .map(|m| m.tick)
+                .collect();
+            assert!(old.is_empty(), "stored at {stored}, not seen at {old:?}");
         }
     }
 }

@@ -3,162 +3,21 @@
 mod common;
 
 use bulkhead_abi::dma::*;
-use bulkhead_abi::memory_map::{DMA_BASE, DMA_SIZE, MEMORY_BASE, PMP_WINDOW_SIZE};
-use bulkhead_machine::config::{
-    Channels, DmaConfig, DramConfig, EngineConfig, MemoryConfig, PlatformConfig,
-};
+use bulkhead_abi::memory_map::{DMA_BASE, DMA_SIZE, MEMORY_BASE};
+use bulkhead_machine::config::PlatformConfig;
 use bulkhead_machine::hart::IntervalConfig;
-use bulkhead_machine::ledger::{Ended, Resource};
+use bulkhead_machine::ledger::Resource;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::{Owner, Tick, TileId};
+use common::engines::{
+    ALIAS, BEFORE, BURST, CYCLE, ENGINE, LOCAL, OWN, PORT, SEEN, SOURCE, channel, chip, describe,
+    memory_of, pattern, start_and_wait, started, there_and_back, times, transfer, trip,
+};
 use common::parts::*;
 use common::*;
 
-const ENGINE: TileId = 50;
-/// The second memory, whose bytes have a second port.
-const LOCAL: TileId = MEMORY + 1;
-const PORT: TileId = MEMORY + 2;
 const LIMIT: RunLimit = RunLimit { ticks: 20_000_000 };
-const BEFORE: u32 = 0x100;
-const SEEN: u32 = 0x101;
-/// Ticks of a cycle of engine and network.
-const CYCLE: Tick = 4;
-const BURST: u64 = 128;
-
-/// A memory without rows: 10 cycles in its controller, 2 for the first data, 4 for each 64 bytes.
-fn block_memory() -> DramConfig {
-    DramConfig {
-        cycle: 5,
-        banks: 1,
-        row: 1 << 24,
-        bus: 8,
-        burst: 64,
-        cas: 2,
-        activate: 0,
-        precharge: 0,
-        write_recovery: 0,
-        refresh_interval: 0,
-        refresh: 0,
-        frontend: 10,
-        controller: None,
-        bandwidth: None,
-        shares: Vec::new(),
-    }
-}
-
-/// Tiles as in [`clusters`], an engine of two channels, a second memory of 1 MiB at the next window, and its second port at the one after.
-fn chip(harts: &[u16]) -> PlatformConfig {
-    let mut config = clusters(harts);
-    config.memories[0].dram = block_memory();
-    config.network.channels = Channels::Split;
-    config.memories.push(MemoryConfig {
-        id: LOCAL,
-        dram: block_memory(),
-        size: 1 << 20,
-        router: 0,
-        second_port_of: Vec::new(),
-        dropped: 0,
-    });
-    config.memories.push(MemoryConfig {
-        id: PORT,
-        second_port_of: vec![LOCAL],
-        ..config.memories[1].clone()
-    });
-    config.engines.push(EngineConfig {
-        id: ENGINE,
-        router: 0,
-        dma: DmaConfig {
-            cycle: CYCLE,
-            channels: 2,
-            outstanding: 8,
-            startup: 3,
-            burst: BURST as u32,
-            width: 16,
-        },
-        registers: 2,
-        interrupts: None,
-    });
-    config
-}
-
-const SOURCE: u64 = MEMORY_BASE + 0x40_0000;
-const OWN: u64 = MEMORY_BASE + PMP_WINDOW_SIZE;
-const ALIAS: u64 = MEMORY_BASE + 2 * PMP_WINDOW_SIZE;
-
-/// The registers of a channel.
-fn channel(number: u64) -> u64 {
-    DMA_BASE + FIRST_CHANNEL + CHANNEL_SIZE * number
-}
-
-/// Writes a descriptor to a channel's registers and waits until it is there. `S0` is then their address.
-fn describe(p: &mut Program, number: u64, words: &[u64; 8]) {
-    p.li(S0, channel(number));
-    for (index, word) in words.iter().enumerate() {
-        p.li(T0, *word).sd(T0, S0, 8 * index as u64);
-    }
-    p.word(FENCE);
-}
-
-/// Starts the channel at `S0` and looks at it until it works no more. Reads overtake writes, so a fence is between.
-fn start_and_wait(p: &mut Program) {
-    p.addi(T0, ZERO, START as i32).marker(ZERO, BEFORE);
-    p.sd(T0, S0, CONTROL).word(FENCE);
-    let look = p.here();
-    p.ld(T1, S0, STATUS).andi(T1, T1, 0xFF).addi(T2, ZERO, 1);
-    p.branch(0, T1, T2, look).marker(T1, SEEN);
-}
-
-fn transfer(words: &[u64; 8]) -> Program {
-    let mut p = Program::default();
-    describe(&mut p, 0, words);
-    start_and_wait(&mut p);
-    p.word(WFI);
-    p
-}
-
-/// Starts a transfer and looks at nothing, so that nothing else is on the network.
-fn started(words: &[u64; 8]) -> Program {
-    let mut p = Program::default();
-    describe(&mut p, 0, words);
-    p.addi(T0, ZERO, START as i32).jump_to_line();
-    p.sd(T0, S0, CONTROL).word(WFI);
-    p
-}
-
-fn pattern(bytes: u64) -> Vec<u8> {
-    (0..bytes).map(|i| (i * 7 + i / 256) as u8).collect()
-}
-
-fn memory_of(machine: &Machine, id: TileId, offset: u64, bytes: u64) -> Vec<u8> {
-    machine.memory(id).unwrap()[offset as usize..(offset + bytes) as usize].to_vec()
-}
-
-/// Begins and ends of the accesses of a channel, in the order of their begins.
-fn times(machine: &Machine, number: u16, transaction: Transaction) -> Vec<(Tick, Tick)> {
-    let all = machine.ledger().transactions().iter();
-    let own = all.filter(|one: &&Ended| {
-        one.owner == Owner::new(ENGINE, 1 + number) && one.transaction == transaction
-    });
-    let mut times: Vec<_> = own.map(|one| (one.begin, one.end)).collect();
-    times.sort_unstable();
-    times
-}
-
-/// Ticks of a packet with this many bytes after its header of 16: interface 4, link 1, router 2, link 1, interface 4.
-const fn trip(payload: u64) -> Tick {
-    (4 + 1 + 2 + (16 + payload).div_ceil(16) + 1 + 4) * CYCLE
-}
-
-/// Ticks of a memory for an access that meets no other: up to the clock's edge, controller, first data, the rest.
-fn served(at: Tick, bytes: u64) -> Tick {
-    at.next_multiple_of(5) + (10 + 2 + 4 * bytes.div_ceil(64)) * 5
-}
-
-fn there_and_back(begin: Tick, out: u64, bytes: u64, back: u64) -> Tick {
-    let edge = |at: Tick| at.next_multiple_of(CYCLE);
-    edge(served(begin + trip(out), bytes)) + trip(back)
-}
 
 #[test]
 fn a_burst_costs_its_ways_and_its_memories() {

@@ -527,19 +527,6 @@ fn peripherals_that_cannot_be_are_refused() {
     }
 }
 
-/// The word at an address, as the harts of a tile find it.
-fn word(machine: &Machine, tile: TileId, address: u64) -> u64 {
-    let mut word = [0; 8];
-    machine.peek(tile, address, &mut word).expect("memory");
-    u64::from_le_bytes(word)
-}
-
-fn marked(machine: &Machine, kind: u32) -> Vec<u64> {
-    let markers = machine.markers().into_iter();
-    let own = markers.filter(|m| u32::from(m.kind) == kind);
-    own.map(|m| m.value).collect()
-}
-
 /// Without a flush, a device gets what harts have stored, and harts see what it has written, only if it is coherent. Bytes of a line that it
 /// does not write stay as a hart of another cluster has left them.
 #[test]

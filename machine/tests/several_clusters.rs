@@ -565,6 +565,46 @@ fn what_a_chip_with_clusters_cannot_have_is_refused() {
     assert!(names.contains("two addresses"), "{names}");
 }
 
+/// When an answer leaves a home, the next request for the line begins there, and its questions leave at once. A cluster that only hits, while
+/// nothing is on its way to it and all others wait, goes no further than such a question may come.
+#[test]
+fn a_question_behind_an_answer_comes_in_time() {
+    let mut config = coherent(&[1, 1, 1]);
+    // The way out of the network takes longer than the look-up in a second level, which hides a window that is too long by no more.
+    config.network.interface = 20;
+    for delay in 0..60 {
+        let mut hits = Program::default();
+        hits.li(S0, data(0)).addi(S2, ZERO, 0);
+        let again = hits.here();
+        hits.ld(T0, S0, 0).addi(S2, S2, 1).jump(again);
+        // The one reads the line, which stays in the first cluster. The other one writes it, and its request waits for the first one's.
+        let later = |rounds: i32, write: bool| {
+            let mut p = Program::default();
+            p.li(S0, data(0)).addi(T2, ZERO, rounds);
+            let wait = p.here();
+            p.addi(T2, T2, -1).branch(1, T2, ZERO, wait);
+            match write {
+                true => p.sd(S0, S0, 8),
+                false => p.ld(T0, S0, 0),
+            };
+            p.word(WFI);
+            p
+        };
+        let programs = || {
+            [
+                ((0, 0), later(300, false)),
+                ((1, 0), later(300 + delay, true)),
+                ((2, 0), {
+                    let mut p = Program::default();
+                    p.words_of(&hits);
+                    p
+                }),
+            ]
+        };
+        pieces_change_nothing(|| machine(&config, &programs()), 8000);
+    }
+}
+
 /// Clusters that are coherent with each other need no flushes; nothing is seen too early, and third parties change no tick.
 #[test]
 fn coherent_clusters_see_each_others_stores() {

@@ -45,6 +45,7 @@ fn chip(harts: &[u16], dropped: u64) -> PlatformConfig {
     config.engines.push(EngineConfig {
         id: ENGINE,
         interrupts: None,
+        coherent: false,
         router: 0,
         dma: DmaConfig {
             cycle: 4,

@@ -111,6 +111,7 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                 dma: dma(&engine.dma, cycle(&engine.dma.clock)),
                 registers: engine.registers.into(),
                 interrupts: engine.interrupts,
+                coherent: engine.coherent,
             })
             .collect(),
         peripherals: platform

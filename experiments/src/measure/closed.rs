@@ -72,19 +72,20 @@ impl<'a> Costs<'a> {
                 hops(columns, self.tile.router, memory.router) + 1
             }
         };
-        let others = self.question(routers);
+        let coherent = self.tile.cluster.as_ref().is_some_and(|one| one.coherent);
+        let others = match coherent {
+            true => self.question(routers, Some(self.tile.id)),
+            false => 0.0,
+        };
         Some(above + self.packet(0, routers) + others + chips + self.packet(line, routers))
     }
 
-    /// The cost of asking the other clusters that are coherent with this one, before memory answers: the way there, the look-up and the way
+    /// The cost of asking the coherent clusters, except the one that asks, before memory answers: the way there, the look-up and the way
     /// back, without the line. They are asked at once.
-    fn question(&self, routers: u32) -> f64 {
+    fn question(&self, routers: u32, except: Option<u16>) -> f64 {
         let coherent = |tile: &&Tile| tile.cluster.as_ref().is_some_and(|one| one.coherent);
-        if !coherent(&self.tile) {
-            return 0.0;
-        }
         let tiles = self.platform.tiles.iter().filter(coherent);
-        let others = tiles.filter(|tile| tile.id != self.tile.id);
+        let others = tiles.filter(|tile| Some(tile.id) != except);
         let looks = others.filter_map(|tile| {
             let latency = f64::from(tile.l2.as_ref()?.latency);
             Some(latency * self.hertz() / tile.pipeline.clock.frequency.0 as f64)
@@ -163,7 +164,7 @@ impl<'a> Costs<'a> {
 
     /// A transfer of a DMA engine from one memory to another over a crossbar, from the store that starts it to the load that sees its end:
     /// the first burst there and back, and the others behind it at the pace of the slowest of the engine, the links, the memories, and the
-    /// bursts that may be under way. Rows stay open, and the load sees the end at once.
+    /// bursts that may be under way. Rows stay open, the load sees the end at once, and no cache has a line that a coherent engine accesses.
     pub fn transfer(
         &self,
         engine: &Engine,
@@ -181,8 +182,12 @@ impl<'a> Costs<'a> {
         let start = self.packet(8, 1) + f64::from(dma.startup) * cycle;
         let (read, reads) = self.chips(from, small.into());
         let (write, writes) = self.chips(to, small.into());
-        let first = self.packet(0, 1) + read + self.packet(small, 1);
-        let second = self.packet(small, 1) + write + self.packet(0, 1);
+        let asks = match engine.coherent {
+            true => self.question(1, None),
+            false => 0.0,
+        };
+        let first = self.packet(0, 1) + asks + read + self.packet(small, 1);
+        let second = self.packet(small, 1) + asks + write + self.packet(0, 1);
         let net = &self.platform.network;
         let link = f64::from((small + net.header).div_ceil(net.width));
         let link = link * self.hertz() / net.clock.frequency.0 as f64;

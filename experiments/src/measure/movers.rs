@@ -26,10 +26,11 @@ const MOVED: u64 = 1 << 20;
 const BEFORE: u64 = 4096;
 
 impl Chip<'_> {
-    /// Time of a transfer by its size, to each memory but the first one.
+    /// Time of a transfer by its size, to each memory but the first one; `None`: there is no engine, or no other memory.
     pub(super) fn dma(&self) -> Option<Draft> {
         let engine = self.platform.engines.first()?;
         let (source, others) = self.platform.memories.split_first()?;
+        others.first()?;
         let tile: &Tile = self.platform.tiles.last()?;
         let costs = Costs::new(self.platform, tile);
         let registers = self.platform.engine_base(engine.id)?;

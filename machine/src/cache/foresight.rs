@@ -62,3 +62,47 @@ impl Foresight {
         found.is_some_and(|at| self.unused.remove(at).is_some())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::PrefetcherKind;
+
+    fn foresight() -> Foresight {
+        let kind = PrefetcherKind::Stream {
+            streams: 1,
+            stride: 1,
+            training: 2,
+            distance: 1,
+        };
+        let config = PrefetcherConfig {
+            kind,
+            degree: 1,
+            page: 4096,
+        };
+        Foresight::new(&config, 64)
+    }
+
+    #[test]
+    fn a_first_use_happens_once() {
+        let mut all = foresight();
+        all.fetches(64);
+        // Fetched again before its first use: it was evicted meanwhile.
+        all.fetches(64);
+        assert!(all.awaits_any() && all.awaits(64));
+        assert!(all.uses(64));
+        assert!(!all.uses(64) && !all.awaits_any());
+    }
+
+    #[test]
+    fn as_many_lines_as_there_is_room_for_are_awaited_and_the_oldest_is_forgotten() {
+        let mut all = foresight();
+        for line in 0..=UNUSED_MAX as u64 {
+            all.fetches(64 * line);
+        }
+        assert!(!all.uses(0));
+        for line in 1..=UNUSED_MAX as u64 {
+            assert!(all.uses(64 * line), "{line}");
+        }
+    }
+}

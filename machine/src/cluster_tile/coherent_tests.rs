@@ -156,12 +156,14 @@ impl World {
         outside.is_some_and(|outside| outside.has_device) && self.random.below(2) == 0
     }
 
-    /// The device begins an access to a word, if fewer than [`PIECES`] are under way. Its tags are no lines.
+    /// The device begins an access to words of a line, as a peripheral or a DMA engine does, if fewer than [`PIECES`] are under way. Its
+    /// tags are no lines.
     pub(super) fn access_of_device(&mut self) {
         let line = LINE * self.random.below(self.truth.len() as u64);
         let word = self.random.below(8);
+        let words = 1 + self.random.below(8 - word);
         let want = [Want::Fetch, Want::Put][self.random.below(2) as usize];
-        self.begin_access(line + 8 * word, 8, want);
+        self.begin_access(line + 8 * word, 8 * words as u32, want);
     }
 
     /// The device begins an access to these bytes of a line, if it may.

@@ -184,6 +184,24 @@ fn a_line_fetched_ahead_is_taken_from_no_other_hart() {
     );
 }
 
+/// A line that is fetched ahead may replace lines of its own hart: the directory recalls them, and nobody else waits for that.
+#[test]
+fn a_line_fetched_ahead_may_replace_lines_of_its_own_hart() {
+    let mut world = with_owner_of(&[]);
+    for line in [0, 4 * LINE] {
+        world.try_access(0, line, 0, Op::Store);
+        world.settle();
+        assert_eq!(world.first[0].state(line), "M");
+    }
+    let said = world.asks_ahead(8 * LINE);
+    let recalls = said
+        .iter()
+        .filter(|(port, down)| *port == 0 && matches!(down, Down::Probe { .. }));
+    assert_eq!(recalls.count(), 1, "{said:?}");
+    world.settle();
+    assert_eq!(world.first[0].state(8 * LINE), "E");
+}
+
 /// A request that would wait for a miss register, or for another one for the same line, is dropped; an access that has joined it asks again.
 #[test]
 fn a_request_that_would_wait_is_dropped() {

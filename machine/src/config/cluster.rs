@@ -131,6 +131,17 @@ impl PlatformConfig {
         l2.map_or(0, |l2| l2.line)
     }
 
+    /// Whether a DMA engine or a peripheral is coherent with them.
+    fn has_coherent_device(&self) -> bool {
+        let peripherals = self.peripherals.iter().map(|one| one.coherent);
+        let mut all = self
+            .engines
+            .iter()
+            .map(|one| one.coherent)
+            .chain(peripherals);
+        all.any(|coherent| coherent)
+    }
+
     /// Checks what the machine relies on for clusters and the tiles beside them.
     pub(super) fn validate_clusters(&self) -> Result<(), ConfigError> {
         let fail = |tile: &TileConfig, what: &str| {
@@ -150,7 +161,7 @@ impl PlatformConfig {
         let coherent = self.clusters().filter(|(_, cluster)| cluster.coherent);
         let lines = coherent.filter_map(|(tile, _)| Some((tile, tile.l2.as_ref()?.line)));
         let lines: Vec<_> = lines.collect();
-        let device = self.peripherals.iter().any(|one| one.coherent);
+        let device = self.has_coherent_device();
         if let [(tile, _)] = lines[..]
             && !device
         {

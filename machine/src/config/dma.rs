@@ -37,6 +37,8 @@ pub struct EngineConfig {
     pub registers: u64,
     /// The tile that it interrupts; that tile has an interrupt controller.
     pub interrupts: Option<TileId>,
+    /// Its accesses are coherent with the caches of the coherent clusters. At least one exists, and bursts are not longer than its lines.
+    pub coherent: bool,
 }
 
 /// Maximum number of a channel's accesses under way.
@@ -115,6 +117,12 @@ impl PlatformConfig {
             if burst != 0 && !burst.is_power_of_two() {
                 return fail(format!(
                     "engine {id}: a burst must be a power of two, not {burst}"
+                ));
+            }
+            let line = self.coherent_line();
+            if engine.coherent && burst.max(8) > line {
+                return fail(format!(
+                    "engine {id}: coherent bursts are at most a line of the coherent clusters ({line} bytes; 0: there are none), not {burst}"
                 ));
             }
             if burst.max(8) > chunk {

@@ -210,6 +210,37 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// No access crosses a line at either end, whatever the strides are, if bursts are at most a line. So an access of a coherent engine has
+        /// one line.
+        #[test]
+        fn no_access_crosses_a_line(log2 in 0u64..4, bases in prop::array::uniform2(0u64..64), strides in prop::array::uniform4(-40i64..40),
+            places in 1u32..9, rows in 1u32..4, dense: bool, power in 2u32..7) {
+            let (unit, line) = (1u64 << log2, 64);
+            // 4: each element is an access.
+            let burst = if power == 2 { 0 } else { 1 << power };
+            let [a, b, c, d] = strides.map(|stride| u64::from((stride * unit as i64) as u32));
+            let mut words = [0; WORDS];
+            words[0] = log2;
+            (words[1], words[2]) = (0x8000 + unit * bases[0], 0x4000 + unit * bases[1]);
+            words[3] = u64::from(places) | u64::from(rows) << 32;
+            words[4] = if dense { unit | unit << 32 } else { a | b << 32 };
+            words[5] = c | d << 32;
+            let one = Descriptor(words);
+            prop_assert!(one.is_valid());
+            let mut at = one.first();
+            while let Some(element) = at {
+                let count = one.side_by_side(element, burst);
+                for end in [End::Source, End::Destination] {
+                    let first = one.address(end, element);
+                    let last = first + unit * u64::from(count) - 1;
+                    prop_assert_eq!(first / line, last / line);
+                }
+                at = one.after(element, count);
+            }
+        }
+    }
+
     #[test]
     fn only_elements_side_by_side_at_both_ends_make_a_burst() {
         let dense = Descriptor([3, 0x100, 0x200, 8, 8 | 8 << 32, 0, 0, 0]);

@@ -35,6 +35,7 @@ pub fn interrupted_chip(harts: &[u16], interrupts: &[TileId]) -> PlatformConfig 
             },
             registers: 2,
             interrupts: Some(*tile),
+            coherent: false,
         });
     }
     config

@@ -19,3 +19,17 @@ pub fn idle(machine: &mut Machine) {
     let end = machine.run(limit, None);
     assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
 }
+
+/// The word at an address, as the harts of a tile find it.
+pub fn word(machine: &Machine, tile: TileId, address: u64) -> u64 {
+    let mut word = [0; 8];
+    machine.peek(tile, address, &mut word).expect("memory");
+    u64::from_le_bytes(word)
+}
+
+/// The values of all markers of a kind.
+pub fn marked(machine: &Machine, kind: u32) -> Vec<u64> {
+    let markers = machine.markers().into_iter();
+    let own = markers.filter(|m| u32::from(m.kind) == kind);
+    own.map(|m| m.value).collect()
+}

@@ -1,6 +1,6 @@
 //! Local memories, and DMA engines.
 
-use super::Kind::{Integer, Name, Size};
+use super::Kind::{Boolean, Integer, Name, Size};
 use super::platform::{CLOCK, LATENCY, SOURCE, TILE};
 use super::{ElementRule, any, default, optional, required};
 
@@ -111,6 +111,12 @@ pub const ENGINE: ElementRule = ElementRule {
             "interrupts",
             TILE,
             "The tile that it interrupts, which then has an interrupt controller. Without it, software polls the engine's registers.",
+        ),
+        default(
+            "coherent",
+            Boolean,
+            "false",
+            "Its accesses are coherent with the caches of the coherent clusters: the home agent in front of each memory asks these for every line. Its bursts are at most a line.",
         ),
         default(
             "router",

@@ -79,7 +79,10 @@ fn coherent(root: &Node, errors: &mut Vec<Diagnostic>) {
     };
     let tiles = root.all("tile");
     let all: Vec<_> = tiles.filter_map(|tile| Some((tile, of(tile)?))).collect();
-    let device = || root.all("peripheral").any(|one| one.boolean("coherent"));
+    let device = || {
+        let mut devices = root.all("peripheral").chain(root.all("engine"));
+        devices.any(|one| one.boolean("coherent"))
+    };
     // An element may describe several tiles.
     let count: usize = all.iter().map(|(tile, _)| numbers(tile).count()).sum();
     if count == 0 || count == 1 && !device() {
@@ -92,7 +95,7 @@ fn coherent(root: &Node, errors: &mut Vec<Diagnostic>) {
                 ),
                 cluster,
                 "coherent",
-                "remove it: the harts of one cluster are coherent without it; or write it at the clusters of two tiles, or at a <peripheral>, too".into(),
+                "remove it: the harts of one cluster are coherent without it; or write it at the clusters of two tiles, or at a <peripheral> or an <engine>, too".into(),
             );
         }
         return;

@@ -53,6 +53,9 @@ pub struct Engine {
     pub interrupts: Option<u16>,
     /// Router that it is attached to.
     pub router: u16,
+    /// Its accesses are coherent with the caches of the coherent clusters.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub coherent: bool,
 }
 
 impl Platform {
@@ -136,6 +139,9 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
                 "write the number of a <tile>, or remove it: software then polls the engine's registers",
             ));
         }
+        if node.boolean("coherent") {
+            coherent(root, node, errors);
+        }
         if count == DMA_ENGINES + 1 {
             errors.push(Diagnostic::new(
                 Problem::Inconsistent(format!("engine {id} is one of more than {DMA_ENGINES}")),
@@ -149,6 +155,38 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
         .filter(|node| node.gives("second-port-of"))
     {
         second_port(platform, node, is_bare, errors);
+    }
+}
+
+/// A coherent engine has caches to be coherent with, and accesses of at most a line.
+fn coherent(root: &Node, engine: &Node, errors: &mut Vec<Diagnostic>) {
+    let (id, kind) = (engine.integer("id"), engine.text("dma"));
+    let Some(line) = super::cluster::coherent_line(root) else {
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent(format!(
+                "engine {id} is coherent with caches, but no tile has a coherent cluster"
+            )),
+            engine.place("coherent"),
+            "write coherent=\"true\" at the <cluster> of a tile, or remove it: programs then flush lines (cbo.flush) around transfers",
+        ));
+        return;
+    };
+    let mut kinds = root.all("dma");
+    if let Some(dma) = kinds.find(|dma| dma.text("name") == kind)
+        && dma.size("burst").0 > line
+    {
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent(format!(
+                "dma `{kind}` has bursts of {}, which are longer than a line ({}), and engine {id} is coherent",
+                dma.size("burst"),
+                Size(line)
+            )),
+            dma.place("burst"),
+            format!(
+                "write {}: an engine asks the caches for one line at a time",
+                Size(line)
+            ),
+        ));
     }
 }
 

@@ -351,6 +351,7 @@ impl Reader<'_> {
             registers: narrow(node.integer("registers")),
             interrupts: node.maybe_integer("interrupts").map(|tile| tile as u16),
             router: node.integer("router") as u16,
+            coherent: node.boolean("coherent"),
         })
     }
 

@@ -148,7 +148,8 @@ pub(crate) fn write(writer: &mut Writer, platform: &Platform) {
             .attribute("dma", &engine.dma.name)
             .attribute("registers", engine.registers)
             .optional("interrupts", engine.interrupts)
-            .attribute("router", engine.router);
+            .attribute("router", engine.router)
+            .optional("coherent", engine.coherent.then_some("true"));
         close(writer, platform, &format!("engine[{}]", engine.id));
     }
     for one in &platform.peripherals {

@@ -175,3 +175,7 @@ impl FirstLevel {
         self.ask(now);
     }
 }
+
+#[cfg(test)]
+#[path = "ahead_tests.rs"]
+mod tests;
