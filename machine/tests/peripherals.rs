@@ -374,7 +374,7 @@ fn a_full_queue_refuses_and_forgets_nothing() {
     assert!(completed >= 4, "{completed}");
 }
 
-/// Other harts fault at the registers; so a device does only what its program says.
+/// Other harts fault at the registers; so a device does only what its program says. The ledger knows which hart of a cluster reached it.
 #[test]
 fn only_its_program_reaches_a_device() {
     for harts in [&[2][..], &[0, 0]] {
@@ -393,6 +393,10 @@ fn only_its_program_reaches_a_device() {
             let mut machine = machine(&config, &[((0, 0), p)]);
             let end = machine.run(LIMIT, None);
             assert_eq!(matches!(end, Outcome::Idle { .. }), fine, "{end:?}");
+            let reached: Vec<_> = machine.ledger().reached().collect();
+            let in_cluster = harts.len() == 1 && fine;
+            let expected = in_cluster.then_some((Owner::new(0, 0), DEVICE));
+            assert_eq!(reached, Vec::from_iter(expected));
         }
     }
 }

@@ -530,6 +530,14 @@ impl<'a> Chip<'a> {
         }
     }
 
+    /// Ticks for which a packet with `payload` bytes after its header has a link.
+    pub(super) fn wire(&self, payload: u64) -> Ticks {
+        let network = &self.platform.network;
+        let wire = u64::from(network.header) + payload;
+        let cycles = wire.div_ceil(u64::from(network.width).max(1)).max(1);
+        cycles * self.cycle(network.clock.frequency.0)
+    }
+
     /// Adds the path of one packet with `payload` bytes after its header. `input`: the first link's, at a processing tile.
     fn packet(&self, trip: &mut Trip, plane: Plane, from: u16, to: u16, payload: u64, input: u16) {
         let network = &self.platform.network;
@@ -539,8 +547,7 @@ impl<'a> Chip<'a> {
             Plane::Reads
         };
         let cycle = self.cycle(network.clock.frequency.0);
-        let wire = u64::from(network.header) + payload;
-        let busy = wire.div_ceil(u64::from(network.width).max(1)).max(1) * cycle;
+        let busy = self.wire(payload);
         let interface = u64::from(network.interface) * cycle;
         trip.fixed(interface + cycle - 1, interface);
         let nodes = self.route(from, to);

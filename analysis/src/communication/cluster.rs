@@ -31,6 +31,7 @@
 //! own first level must go, by that level's reservation. As for measured work in general ([`super`]), each request counts with the most
 //! that its service can exceed the least, and the hart's own requests with their service once.
 
+use super::beside::{self, Beside};
 use super::bound::{Bound, Stage, Work, flow_bound, transaction_bound};
 use super::chip::{Chip, ChipError};
 use super::memory::MemoryTiming;
@@ -41,12 +42,15 @@ use super::scenario::{
 use super::shares::{Share, Shares};
 use super::turns::{Order, Rivals, Times, UnderWay};
 use bulkhead_model::platform::{
-    Cache, Cluster, Memory, MissRegisters, Network, Pipeline, Platform, Tile,
+    Cache, Cluster, Memory, MissRegisters, Network, Pipeline, Platform, Tile, Topology,
 };
 use thiserror::Error;
 
 /// Maximum fetches that a hart has under way at once: an instruction lies in at most two lines.
 const FETCHES: u32 = 2;
+
+/// The largest weight of a share (`Mweight`).
+const MOST_WEIGHT: u64 = 255;
 
 /// Classes of each hart.
 const REQUEST: usize = 0;
@@ -110,9 +114,32 @@ pub enum ClusterError {
     NoTimeLeft,
     /// Packets pile up at the links.
     #[error(
-        "a line takes longer on the links than a slot of the memory, so packets of others pile up at the links; with faster links it would be judged"
+        "a line, or what a device or an engine moves at once, takes longer on the links than a slot of the memory, so packets of others pile up at \
+         the links; with faster links or shorter bursts it would be judged"
     )]
     Links,
+    /// A device, or something that is reached past the caches, is beside a memory that does not serve harts in turn.
+    #[error(
+        "{part} puts packets on its way to memory {memory}, which does not serve harts in turn, so nothing bounds how many are ahead; with the \
+         policy `slots` and turns=\"hart\" it would be judged"
+    )]
+    NoTurns {
+        /// The device or engine, in words.
+        part: String,
+        /// The memory.
+        memory: u16,
+    },
+    /// A hart with another program that reaches registers works out of order.
+    #[error(
+        "hart {hart} of tile {tile} works out of order, so nothing bounds how many accesses to registers of devices and engines it has under \
+         way; with a pipeline of the model `inorder` it would be judged"
+    )]
+    OutOfOrder {
+        /// The tile.
+        tile: u16,
+        /// The hart.
+        hart: u16,
+    },
 }
 
 /// The work of a program in one job, alone.
@@ -135,6 +162,7 @@ pub struct ClusterJob {
 /// A cluster, and the memory in which its programs are.
 #[derive(Clone, Debug)]
 pub struct ClusterBounds<'a> {
+    platform: &'a Platform,
     chip: Chip<'a>,
     tile: &'a Tile,
     cluster: &'a Cluster,
@@ -160,6 +188,7 @@ impl<'a> ClusterBounds<'a> {
             id: memory,
         })?;
         Ok(Self {
+            platform,
             network: &platform.network,
             target,
             chip,
@@ -190,11 +219,11 @@ impl<'a> ClusterBounds<'a> {
         Ok(u64::from(pipeline.load_buffer) + u64::from(pipeline.store_buffer) + u64::from(FETCHES))
     }
 
-    /// The longest time of a job of the program on `hart`, beside programs on the harts `others`. `job` is what it did alone.
+    /// The longest time of a job of the program on `hart`, beside other programs with their devices. `job` is what it did alone.
     ///
     /// # Errors
     /// [`ClusterError`].
-    pub fn job(&self, hart: u16, others: &[u16], job: &ClusterJob) -> Result<Bound, ClusterError> {
+    pub fn job(&self, hart: u16, beside: &Beside, job: &ClusterJob) -> Result<Bound, ClusterError> {
         let from_memory = job.reads + job.writes > 0;
         if from_memory && self.network.split_channels {
             return Err(ClusterError::Network {
@@ -203,13 +232,18 @@ impl<'a> ClusterBounds<'a> {
             });
         }
         if let Some((slot, apart)) = self.timing().slots_of_harts() {
-            return self.rivals(hart, others, (slot, apart))?.job(job);
+            return self.rivals(hart, beside, (slot, apart))?.job(job);
+        }
+        // A program that stays in the second level meets no device.
+        if let Some(part) = beside.part(self.platform).filter(|_| from_memory) {
+            let memory = self.memory;
+            return Err(ClusterError::NoTurns { part, memory });
         }
         if from_memory && !self.is_in_order() {
             return Err(ClusterError::Reorders(self.memory));
         }
         let all: Vec<u16> = std::iter::once(hart)
-            .chain(others.iter().copied())
+            .chain(beside.harts.iter().copied())
             .collect();
         let mut scenario = self.scenario(&all, from_memory, job.writes > 0)?;
         if from_memory && self.cluster.miss_registers == MissRegisters::Shared {
@@ -243,10 +277,18 @@ impl<'a> ClusterBounds<'a> {
     pub(super) fn rivals(
         &self,
         hart: u16,
-        others: &[u16],
+        beside: &Beside,
         (slot, apart): (Ticks, Ticks),
     ) -> Result<Rivals, ClusterError> {
+        let others = &beside.harts;
         let refuse = |what, instead| Err(ClusterError::Network { what, instead });
+        let parts = beside::parts(self.platform, &self.chip, beside, self.second.line.into())?;
+        if !parts.is_empty() && self.network.topology != Topology::Crossbar {
+            return refuse(
+                "packets of devices and engines meet at several routers",
+                "topology=\"crossbar\"",
+            );
+        }
         if self.network.credits.is_some() {
             return refuse(
                 "routers have limited buffers, and packets wait for room in them",
@@ -267,8 +309,17 @@ impl<'a> ClusterBounds<'a> {
         let asked = packet(read.steps.iter().find(shared));
         let written = packet(write.steps.iter().find(shared));
         let answered = packet(read.steps.iter().rev().find(shared));
-        if answered > apart {
+        // Answers of memory never wait for each other, and one packet of each part fits between two of them.
+        let back: Ticks = parts.iter().map(|part| part.back).sum();
+        let answers = parts
+            .iter()
+            .filter_map(|part| Some(part.accesses?.answered));
+        if answered + back > apart || answers.max().is_some_and(|longest| longest > apart) {
             return Err(ClusterError::Links);
+        }
+        let mut reaching = 0;
+        for &hart in beside.reaching.iter().filter(|_| !parts.is_empty()) {
+            reaching += beside::reaching(self.core(hart)?.0, self.tile.id, hart)?;
         }
         let excess = |class: &TransactionClass| {
             let more = class.uncontended() - u128::from(class.least_round_trip);
@@ -293,7 +344,13 @@ impl<'a> ClusterBounds<'a> {
         };
         let order = match self.timing().blocks() {
             None => Order::Turns,
-            Some(blocks) => Order::Shares(self.shares(blocks, hart, others)?),
+            Some(blocks) => {
+                let mut shares = self.shares(blocks, hart, others)?;
+                if parts.iter().any(|part| part.accesses.is_some()) {
+                    shares.all.push(self.share_of_devices()?);
+                }
+                Order::Shares(shares)
+            }
         };
         Ok(Rivals {
             order,
@@ -303,11 +360,14 @@ impl<'a> ClusterBounds<'a> {
                 .map(|hart| under_way(*hart))
                 .collect::<Result<_, _>>()?,
             shared: (self.cluster.miss_registers == MissRegisters::Shared).then_some(all.into()),
+            beside: parts,
+            reaching,
             times: Times {
                 bank: self.ticks(self.cluster.occupancy),
                 slot,
                 bursts: line.div_ceil(u64::from(self.target.dram.burst).max(1)),
                 packets: [asked, written],
+                register: self.chip.wire(beside::WORD),
                 excess,
                 read: fit(read.uncontended())?,
                 hold: u64::from(self.cluster.hold) * cycle,
@@ -335,6 +395,20 @@ impl<'a> ClusterBounds<'a> {
         Ok(Shares {
             blocks: blocks.into(),
             all: all.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The share of RCID 0 when the machine starts: everything that can be reserved and is not, and the largest weight.
+    fn share_of_devices(&self) -> Result<Share, ClusterError> {
+        let clusters = self.platform.tiles.iter();
+        let clusters = clusters.filter_map(|tile| tile.cluster.as_ref());
+        let partitions = clusters.flat_map(|cluster| &cluster.partitions);
+        let given: u64 = partitions.map(|one| u64::from(one.share.reserved)).sum();
+        let all = self.timing().reservable();
+        let left = all.and_then(|all| all.checked_sub(given));
+        Ok(Share {
+            reserved: left.ok_or(ClusterError::NoTimeLeft)?,
+            weight: MOST_WEIGHT,
         })
     }
 

@@ -1,12 +1,17 @@
 use super::*;
+use bulkhead_model::platform::PipelineModel;
 use bulkhead_model::{LoadOptions, load_platform};
 
 fn platform(overrides: &[&str]) -> Platform {
+    named("imx6", overrides)
+}
+
+fn named(name: &str, overrides: &[&str]) -> Platform {
     let options = LoadOptions {
         overrides: overrides.iter().map(|one| (*one).to_owned()).collect(),
         ..LoadOptions::default()
     };
-    load_platform("imx6", &options).unwrap_or_else(|error| panic!("{error}"))
+    load_platform(name, &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
 const IN_SLOTS: [&str; 2] = [
@@ -28,7 +33,7 @@ fn job(requests: u64, reads: u64, writes: u64) -> ClusterJob {
 /// Cycles beyond the time alone.
 fn added(platform: &Platform, others: &[u16], job: &ClusterJob) -> u64 {
     let cluster = ClusterBounds::new(platform, 0, 1).expect("a cluster");
-    let bound = cluster.job(0, others, job).expect("finite");
+    let bound = cluster.job(0, &Beside::harts(others), job).expect("finite");
     let cycle = cluster.cycle(&cluster.tile.pipeline);
     (bound.path - job.time).div_ceil(cycle)
 }
@@ -99,9 +104,9 @@ fn enough_miss_registers_are_never_waited_for() {
 fn a_memory_that_reorders_bounds_only_programs_that_stay_in_the_second_level() {
     let platform = platform(&[]);
     let cluster = ClusterBounds::new(&platform, 0, 1).expect("a cluster");
-    assert!(cluster.job(0, &[1], &job(10, 0, 0)).is_ok());
+    assert!(cluster.job(0, &Beside::harts(&[1]), &job(10, 0, 0)).is_ok());
     for one in [job(10, 1, 0), job(10, 0, 1)] {
-        let refused = cluster.job(0, &[1], &one);
+        let refused = cluster.job(0, &Beside::harts(&[1]), &one);
         assert_eq!(refused, Err(ClusterError::Reorders(1)));
     }
 }
@@ -111,7 +116,7 @@ fn what_does_not_exist_is_refused() {
     let platform = platform(&[]);
     let cluster = ClusterBounds::new(&platform, 0, 1).expect("a cluster");
     assert_eq!(
-        cluster.job(0, &[4], &job(1, 0, 0)),
+        cluster.job(0, &Beside::harts(&[4]), &job(1, 0, 0)),
         Err(ClusterError::NoHart { tile: 0, hart: 4 })
     );
     assert!(ClusterBounds::new(&platform, 7, 1).is_err());
@@ -120,4 +125,74 @@ fn what_does_not_exist_is_refused() {
         ClusterBounds::new(&single, 0, 1).err(),
         Some(ClusterError::NoCluster(0))
     );
+}
+
+/// A disk of another program costs more, its registers cost more again, and what cannot be bounded is refused.
+#[test]
+fn a_device_of_another_program_is_counted_where_memory_serves_in_turn() {
+    let turns = [&IN_SLOTS[..], &["dram/controller@turns=hart"]].concat();
+    let harts = Beside::harts(&[1]);
+    let disk = Beside {
+        peripherals: vec![3],
+        ..harts.clone()
+    };
+    let all = Beside {
+        reaching: vec![1],
+        ..disk.clone()
+    };
+    let bound = |overrides: &[&str], beside: &Beside, job: &ClusterJob| {
+        let platform = named("imx6-devices", overrides);
+        let cluster = ClusterBounds::new(&platform, 0, 1).expect("a cluster");
+        cluster.job(0, beside, job).map(|bound| bound.path)
+    };
+    let with = |beside| bound(&turns, beside, &job(100, 50, 10)).expect("finite");
+    assert!(with(&harts) < with(&disk) && with(&disk) < with(&all));
+    // What stays in the second level meets no device.
+    let stays = job(100, 0, 0);
+    assert_eq!(bound(&turns, &all, &stays), bound(&turns, &harts, &stays));
+    assert_eq!(bound(&[], &all, &stays), bound(&[], &harts, &stays));
+    for overrides in [&[][..], &IN_SLOTS] {
+        let refused = bound(overrides, &disk, &job(1, 1, 0));
+        assert!(
+            matches!(&refused, Err(ClusterError::NoTurns { part, memory: 1 }) if part == "the peripheral `disk`"),
+            "{refused:?}"
+        );
+    }
+    let change = |more| bound(&[&turns[..], more].concat(), &all, &job(1, 1, 0));
+    // A burst that memory answers with a longer packet than a slot.
+    let slow = change(&["network@width=1B"]);
+    assert_eq!(slow, Err(ClusterError::Links));
+    let mut platform = named("imx6-devices", &turns);
+    platform.tiles[0].pipeline.model = PipelineModel::Interval;
+    let cluster = ClusterBounds::new(&platform, 0, 1).expect("a cluster");
+    let refused = cluster.job(0, &all, &job(1, 1, 0));
+    assert_eq!(refused, Err(ClusterError::OutOfOrder { tile: 0, hart: 1 }));
+}
+
+/// Any program may start the engine and access memories of tiles, whose answers come back to the cluster.
+#[test]
+fn engines_and_memories_of_tiles_are_counted() {
+    let overrides = [
+        "network@channels=shared",
+        "dram[ddr4]/controller@policy=slots",
+        "dram[ddr4]/controller@write-queue=0",
+        "dram[ddr4]/controller@turns=hart",
+    ];
+    let platform = named("zcu102", &overrides);
+    let cluster = ClusterBounds::new(&platform, 0, 8).expect("a cluster");
+    let bound = |beside: &Beside| {
+        let found = cluster.job(0, beside, &job(100, 50, 10));
+        found.expect("finite").path
+    };
+    let harts = Beside::harts(&[1]);
+    let coupled = Beside {
+        reaching: vec![1],
+        coupled: vec![1, 2],
+        ..harts.clone()
+    };
+    let engine = Beside {
+        engines: vec![3],
+        ..coupled.clone()
+    };
+    assert!(bound(&harts) < bound(&coupled) && bound(&coupled) < bound(&engine));
 }

@@ -188,6 +188,22 @@ impl<'a> MemoryTiming<'a> {
         self.dram.controller.as_ref()?.bandwidth_blocks
     }
 
+    /// Slots of a window that may be reserved, where a bandwidth controller gives them to identifiers: what refreshes and the last slot of the
+    /// window before leave. `None`: nothing is left, or there is no such controller.
+    pub fn reservable(&self) -> Option<u64> {
+        let controller = self.dram.controller.as_ref()?;
+        let blocks = u64::from(controller.bandwidth_blocks?);
+        let slot = self.slot(controller);
+        let refreshes = match self.ticks(self.dram.refresh_interval) {
+            0 => 0,
+            interval => blocks * slot / interval + 1,
+        };
+        // A refresh waits for the slot before it, and moves those behind it.
+        let each = self.ticks(self.dram.refresh).div_ceil(slot) + 1;
+        let left = blocks.checked_sub(refreshes * each + 1);
+        left.filter(|left| *left > 0)
+    }
+
     /// The length of a slot, and the least distance between two answers, where one channel serves harts in turn, or by their shares.
     pub fn slots_of_harts(&self) -> Option<(Ticks, Ticks)> {
         let controller = self.dram.controller.as_ref()?;

@@ -55,6 +55,7 @@
 //! A sequence of transactions (a transfer in chunks, a task's misses, a flow over tiles) has one window for all of them, so the others'
 //! bursts are paid once, not once per transaction.
 
+mod beside;
 mod bound;
 mod chip;
 mod cluster;
@@ -68,6 +69,7 @@ mod system;
 mod tandem;
 mod turns;
 
+pub use beside::Beside;
 pub use bound::{
     Bound, FlowBound, Method, ResourceWait, Stage, Work, flow_bound, transaction_bound,
 };

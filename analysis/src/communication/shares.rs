@@ -77,6 +77,17 @@ impl Shares {
         least.unwrap_or_else(|| panic!("{who} has no slot at all: {self:?}"))
     }
 
+    /// Whether each access of requester `who` counts at least one slot of another one, whatever the window is.
+    pub fn pays(&self, who: usize) -> bool {
+        let others = || {
+            let all = self.all.iter().enumerate();
+            all.filter(|(index, _)| *index != who)
+        };
+        // By weight, only those that have one go before each access; a reservation meets at least the slot in progress.
+        let by_weight = self.all[who].weight == 0 || others().any(|(_, one)| one.weight > 0);
+        others().next().is_some() && by_weight
+    }
+
     /// The terms by themselves.
     pub fn terms(&self, who: usize, accesses: u128, window: u128, slot: Ticks) -> Terms {
         let own = self.all[who];

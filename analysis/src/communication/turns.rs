@@ -17,7 +17,8 @@
 //! - **turns**: when an access is ready at memory, a slot of at most one other hart is in progress, and that hart has been served after
 //!   this one. From then on, every other hart that goes first has been served longer ago than this one, and after that it has not. So one
 //!   slot of each other hart goes before each burst, the one in progress included, whatever is in their queues: `(R + W) b n s`.
-//!   Where memory serves by shares, [`super::shares`] counts what goes before them instead.
+//!   Where memory serves by shares, [`super::shares`] counts what goes before them instead. Devices and engines have no identifier there,
+//!   so all of them are one requester with the share of RCID 0.
 //! - **own accesses at memory**: accesses of one hart have one queue. As at the banks, the chain waits for each that is not in the chain once.
 //!   A hart with one miss register has one read at memory at a time: reads of the chain wait for writes only, and writes for at most one read each:
 //!   `(W + min(R, W)) b s`. With more registers `(R + W) b s`.
@@ -38,6 +39,28 @@
 //! - **clocks**: the edges that messages and packets may meet, at most one cycle less a tick each.
 //! - **reservations**: a line of the hart's own that must go waits for the hart's reservation. Each load-reserved holds its line once.
 //!
+//! # Beside devices and DMA engines
+//! [`super::beside`] says what passes the links then. Let `p` devices and engines be at work, each a requester of its own at memory, whatever
+//! its channels are.
+//! - **turns**: `n + p` instead of `n`: one slot of each goes before each burst. This holds for a long access, too, which has a slot for each
+//!   of its bursts and gives its turn away after each.
+//! - **links to memory**: let a packet of the chain come to the cluster's link at `a`, let `h` be the way from one link to the next, and let
+//!   `g` be when the router's link to memory takes it. It has waited `g - a - h`. At every moment of `a + h` to `g`, the second link
+//!   transmits, or `h` earlier the first one transmits an access to registers. For if the second link is idle, the packet is not there, so
+//!   the first one is busy `h` earlier; with a packet to memory, the second link would have had that packet `h` after its start, and
+//!   would be busy for as long. So what the second link transmits meanwhile counts once, although there are two links, and these
+//!   stretches of the chain do not overlap. It is as without devices: a packet with its first slot within `T`, of which there are `T / s + 1`,
+//!   or under way at the end, at most [`Accesses::under_way`] of each device. A device's packet that is not longer than that of a line counts as a
+//!   line. There are at most `y` longer ones within `T`: the slots, or what the device's rate admits; each counts with its excess. As a
+//!   device's packet may have one slot only, each slot may be the first one of a packet, even if lines have several.
+//! - **accesses to registers** take the first link in order with everything else of the cluster. Those ahead of a packet are under way when
+//!   it comes: at most [`Rivals::reaching`] of all others, before each access of the job.
+//! - **link from memory**: answers of devices must not take longer than the distance of two answers, either.
+//! - **link to the cluster**: it takes inputs in turn: answers of memory, and packets of each device, engine, and tile whose memories others
+//!   access. Let `l` be the time of an answer and `f` the sum of one packet of each of these. Answers come at least `l + f` apart (else [`ClusterError::Links`]). So if one waited for `f`
+//!   at most, it has passed when the next one comes, which finds its input empty. Then it waits for the rest of a packet in progress
+//!   and one of each further input: at most `f`. Answers of writes are shorter and no nearer.
+//!
 //! # How many writes of a hart are under way
 //! Let `w` be the oldest write-back of the hart that is not served and whose fill is over. When `w` left the second level, its fill still held a
 //! register. A fill of this hart that began later has its read behind `w` in the hart's queue at memory, and on the link before, so it is not over.
@@ -45,6 +68,7 @@
 //! fills that hold one now. Each operation of cache management writes at most one line, and has a miss register `d` of the first level. A write takes the
 //! turn of the hart whose fill or operation sends it, so lines that others stored to never take turns of the victim.
 
+use super::beside::{Accesses, Part};
 use super::bound::{Bound, Method, ResourceWait};
 use super::cluster::{ClusterError, ClusterJob};
 use super::interference::{least_window, outages};
@@ -75,6 +99,8 @@ pub(super) struct Times {
     pub bursts: u64,
     /// Packets of a read's request, and of a line that is written.
     pub packets: [Ticks; 2],
+    /// The longest packet of an access to a register.
+    pub register: Ticks,
     /// The amount by which a request, a read and a write can exceed the least that they take.
     pub excess: [Ticks; 3],
     /// Maximum time of a read that waits for nobody.
@@ -90,7 +116,7 @@ pub(super) struct Times {
 pub(super) enum Order {
     /// The hart that was served least recently.
     Turns,
-    /// By shares: first that of the program's hart, then those of the others in their order.
+    /// By shares: first that of the program's hart, then those of the others in their order, then that of all devices.
     Shares(Shares),
 }
 
@@ -105,19 +131,26 @@ pub(super) struct Rivals {
     pub shared: Option<u64>,
     pub times: Times,
     pub order: Order,
+    /// Devices and engines at work.
+    pub beside: Vec<Part>,
+    /// Accesses to registers that others can have under way.
+    pub reaching: u64,
 }
 
 /// Parts of the bound, in their order in the module's documentation. Numbers name them in tests.
-pub(super) const PARTS: [&str; 9] = [
+pub(super) const PARTS: [&str; 12] = [
     "banks of the second level",
     "own requests at banks",
-    "slots of other harts in memory",
+    "slots of others in memory",
     "own accesses at memory",
     "link to memory",
     "miss registers",
     "refresh",
     "edges of clocks",
     "own reservations",
+    "packets of devices on the link to memory",
+    "accesses to registers on the link to memory",
+    "packets of devices on the link from memory",
 ];
 
 impl Rivals {
@@ -174,11 +207,13 @@ impl Rivals {
             bank,
             slot,
             bursts,
+            register,
             excess,
             hold,
             ..
         } = self.times;
-        let [bank, slot, bursts, hold] = [bank, slot, bursts, hold].map(u128::from);
+        let [bank, slot, bursts, register, hold] =
+            [bank, slot, bursts, register, hold].map(u128::from);
         let [requests, reads, writes, reservations] =
             [job.requests, job.reads, job.writes, job.reservations].map(u128::from);
         let waiting: u128 = self.others.iter().map(|one| u128::from(one.all)).sum();
@@ -199,13 +234,48 @@ impl Rivals {
             when(at_memory, outages(self.times.refresh.as_ref(), window)),
             clocks.map(|(count, each)| count * u128::from(each)).sum(),
             reads.min(reservations) * hold,
+            when(at_memory, self.devices(window)),
+            (reads + writes) * u128::from(self.reaching) * register,
+            (reads + writes) * self.back(),
         ]
+    }
+
+    /// Others that have slots of their own in memory.
+    fn requesters(&self) -> u128 {
+        (self.others.len() + self.accesses().count()) as u128
+    }
+
+    /// The accesses of devices and engines to memory.
+    fn accesses(&self) -> impl Iterator<Item = &Accesses> {
+        self.beside.iter().filter_map(|part| part.accesses.as_ref())
+    }
+
+    /// One packet of each device to the cluster.
+    fn back(&self) -> u128 {
+        self.beside.iter().map(|part| u128::from(part.back)).sum()
+    }
+
+    /// Slots that begin within a window.
+    fn slots(&self, window: u128) -> u128 {
+        window / u128::from(self.times.slot.max(1)) + 1
+    }
+
+    /// What packets of devices cost on the link to memory beyond those that count as a line.
+    fn devices(&self, window: u128) -> u128 {
+        let line = self.times.packets.into_iter().max().unwrap_or(0);
+        let each = self.accesses().map(|accesses| {
+            let left = u128::from(accesses.under_way) * u128::from(accesses.longest);
+            let slots = self.slots(window);
+            let long = accesses.long(window).map_or(slots, |long| long.min(slots));
+            left + long * u128::from(accesses.longest.saturating_sub(line))
+        });
+        each.sum()
     }
 
     /// Slots of others before this many slots of the program's hart (0) or of another one, in a job of this length.
     fn before(&self, who: usize, slots: u128, window: u128) -> u128 {
         match &self.order {
-            Order::Turns => slots * self.others.len() as u128 * u128::from(self.times.slot),
+            Order::Turns => slots * self.requesters() * u128::from(self.times.slot),
             Order::Shares(shares) => shares.before(who, slots, window, self.times.slot),
         }
     }
@@ -213,8 +283,9 @@ impl Rivals {
     /// Packets that pass the first link within a window.
     fn link(&self, window: u128, job: &ClusterJob) -> u128 {
         let [read, write] = self.times.packets.map(u128::from);
-        let slots = window / u128::from(self.times.slot.max(1)) + 1;
+        let slots = self.slots(window);
         let served = match u128::from(self.times.bursts) {
+            _ if self.accesses().next().is_some() => slots,
             0 | 1 => slots,
             // The first slots of lines of different harts may follow each other.
             bursts => slots.div_ceil(bursts) + 1 + self.others.len() as u128,
@@ -223,11 +294,15 @@ impl Rivals {
             let registers = u128::from(one.registers);
             registers * read + (2 * registers + u128::from(one.data)) * write
         });
-        // Without others, no turn would pay for a read that was counted but does not exist.
+        // Otherwise, no turn would pay for a read that was counted but does not exist.
         let inside = job.reads.saturating_sub(job.outside);
-        let own = match self.others.is_empty() {
-            true => 0,
-            false => served.min(inside.into()),
+        let pays = match &self.order {
+            Order::Turns => self.requesters() > 0,
+            Order::Shares(shares) => shares.pays(0),
+        };
+        let own = match pays {
+            false => 0,
+            true => served.min(inside.into()),
         };
         (served - own) * read.max(write) + u128::from(job.reads) * read + left.sum::<u128>()
     }
@@ -250,6 +325,14 @@ impl Rivals {
         let on_link: u128 = harts()
             .map(|one| u128::from(one.registers) * read + writes(one) * write)
             .sum();
+        // One packet of each device goes before each packet of the cluster, and before each answer.
+        let packets: u128 = harts()
+            .map(|one| u128::from(one.registers) + writes(one))
+            .sum();
+        let longest = self.accesses().map(|accesses| accesses.longest);
+        let devices = packets * longest.map(u128::from).sum::<u128>() + self.back();
+        let on_link =
+            on_link + devices + u128::from(self.reaching) * u128::from(self.times.register);
         let held = |(who, one): (usize, &UnderWay)| {
             let ahead = (writes(one) + u128::from(one.registers)) * bursts;
             let whole = u128::from(self.times.read) + on_link + ahead * slot;

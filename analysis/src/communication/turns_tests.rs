@@ -1,5 +1,7 @@
 //! The parts of the bound by hand; and a model of link and memory with every pattern of rivals' packets, which never exceeds it.
 
+use super::super::beside::{Accesses, Pace};
+use super::super::shares::Share;
 use super::*;
 use bulkhead_random::Random;
 
@@ -16,11 +18,14 @@ fn rivals(others: usize) -> Rivals {
         others: vec![WAY; others],
         shared: None,
         order: Order::Turns,
+        beside: Vec::new(),
+        reaching: 0,
         times: Times {
             bank: 4,
             slot: 50,
             bursts: 1,
             packets: [3, 15],
+            register: 4,
             excess: [1, 5, 6],
             read: 100,
             hold: 80,
@@ -58,16 +63,38 @@ fn each_part_by_hand() {
             0,
             0,
             10 + 5 * 5 + 3 * 6,
-            2 * 80
+            2 * 80,
+            0,
+            0,
+            0,
         ]
     );
     // A program that stays in the second level meets nobody behind it.
     let parts = rivals.parts(&job(10, 0, 0, 2), 1000);
-    assert_eq!(parts, [480, 40, 0, 0, 0, 0, 0, 10, 0]);
+    assert_eq!(parts, [480, 40, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0]);
     assert_eq!(
         rivals.job(&job(10, 0, 0, 2)).map(|bound| bound.path),
         Ok(10_530)
     );
+}
+
+/// The count of reads is a maximum. One that did not go to memory must not make the bound smaller, whatever the others' shares are.
+#[test]
+fn more_reads_never_shorten_the_bound() {
+    let share = |reserved, weight| Share { reserved, weight };
+    for all in [
+        vec![share(0, 1), share(0, 1)],
+        vec![share(0, 1), share(3, 0)],
+        vec![share(2, 0), share(3, 0)],
+        vec![share(2, 1), share(3, 0)],
+    ] {
+        let mut rivals = rivals(1);
+        rivals.order = Order::Shares(Shares { blocks: 16, all });
+        let bound = |reads| rivals.job(&job(10, reads, 0, 0)).expect("finite").path;
+        for reads in 1..10 {
+            assert!(bound(reads) <= bound(reads + 1), "{reads}: {rivals:?}");
+        }
+    }
 }
 
 /// By hand: four harts with four requests each and four registers: twelve must end, four at a time. A read has its way, what is on the link, and
@@ -83,6 +110,82 @@ fn shared_registers_cost_rounds() {
     assert_eq!(rivals.register(), 3 * held);
     rivals.shared = Some(16);
     assert_eq!(rivals.register(), 0);
+}
+
+/// Two devices: one with a rate, and one without.
+fn devices() -> Vec<Part> {
+    let pace = Pace {
+        bucket: 100,
+        rate: 2,
+        second: 10,
+        line: 31,
+    };
+    let accesses = Accesses {
+        under_way: 4,
+        longest: 34,
+        answered: 10,
+        pace: Some(pace),
+    };
+    let engine = Accesses {
+        under_way: 6,
+        longest: 20,
+        pace: None,
+        ..accesses
+    };
+    let part = |accesses| Part {
+        accesses: Some(accesses),
+        back: 7,
+    };
+    vec![part(accesses), part(engine)]
+}
+
+#[test]
+fn each_part_beside_devices_by_hand() {
+    let mut rivals = rivals(3);
+    let work = job(10, 5, 3, 2);
+    let before = rivals.parts(&work, 1000);
+    (rivals.beside, rivals.reaching) = (devices(), 5);
+    let parts = rivals.parts(&work, 1000);
+    let mut expected = before;
+    // Each device has a turn.
+    expected[2] = (5 + 3) * (3 + 2) * 50;
+    // What is under way at the end, and the excess over a line of 15: 300 bytes admit nine packets of more than 31, beside four that were under
+    // way; the engine may have all 21 slots.
+    expected[9] = 4 * 34 + (4 + 9) * (34 - 15) + 6 * 20 + 21 * (20 - 15);
+    expected[10] = (5 + 3) * 5 * 4;
+    expected[11] = (5 + 3) * (7 + 7);
+    assert_eq!(parts, expected);
+    // Where a line has two slots, a device may still have each.
+    rivals.times.bursts = 2;
+    let parts = rivals.parts(&work, 1000);
+    assert_eq!(parts[4], expected[4]);
+    // Without other harts, devices alone take turns and links; without memory, nothing.
+    rivals.others.clear();
+    rivals.times.bursts = 1;
+    let parts = rivals.parts(&work, 1000);
+    assert_eq!((parts[2], parts[4]), ((5 + 3) * 2 * 50, 16 * 15 + 5 * 3));
+    assert_eq!(rivals.parts(&job(10, 0, 0, 2), 1000)[9..], [0, 0, 0]);
+    // A tile with memories only answers.
+    for part in &mut rivals.beside {
+        part.accesses = None;
+    }
+    let parts = rivals.parts(&work, 1000);
+    assert_eq!((parts[2], &parts[9..]), (0, &[0, 160, 112][..]));
+}
+
+/// By hand: as without devices, and one packet of each before each of the cluster (four harts with four reads and ten writes) and before the answer, five
+/// accesses to registers, and six instead of four slots for each access.
+#[test]
+fn shared_registers_are_held_longer_beside_devices() {
+    let mut rivals = rivals(3);
+    for one in rivals.others.iter_mut().chain([&mut rivals.own]) {
+        one.registers = 4;
+    }
+    rivals.shared = Some(4);
+    (rivals.beside, rivals.reaching) = (devices(), 5);
+    let packets = 4 * (4 + 10);
+    let held = 100 + 4 * (4 * 3 + 10 * 15) + packets * (34 + 20) + 14 + 5 * 4 + (10 + 4) * 6 * 50;
+    assert_eq!(rivals.register(), 3 * held);
 }
 
 #[test]

@@ -216,6 +216,7 @@ impl Bus for ClusterBus<'_> {
                 .or_else(|| past_caches(&self.second.map, physical, bytes, operation)),
         };
         let (to, kind, transaction) = request.ok_or(BusFault)?;
+        self.fabric.ledger.reaches(owner, to);
         let token = self.side.first.token();
         let tile = owner.tile;
         let mut packet = Packet::request(now, tile, to, owner, token, transaction, kind);

@@ -17,7 +17,7 @@ pub use requests::{Party, RequestsTime, Unfetched};
 
 use crate::types::{Owner, Tick, TileId};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// The resource at which a request waited.
@@ -221,6 +221,8 @@ pub struct Ledger {
     ended: Option<Vec<Ended>>,
     /// The lines that harts of clusters requested from memory, for the harts whose requests are recorded.
     asked: BTreeMap<Owner, Asked>,
+    /// The parts that harts of clusters accessed past their caches: memories, devices, engines, tiles.
+    reached: BTreeSet<(Owner, TileId)>,
 }
 
 impl Ledger {
@@ -381,6 +383,16 @@ impl Ledger {
     /// The lines that a hart of a cluster asked memory for, if they were kept.
     pub fn asked(&self, owner: Owner) -> Option<&Asked> {
         self.asked.get(&owner)
+    }
+
+    /// A hart of a cluster accesses a part of the chip past its caches: a memory or its registers, a device, an engine, a tile.
+    pub fn reaches(&mut self, owner: Owner, part: TileId) {
+        self.reached.insert((owner, part));
+    }
+
+    /// Who accessed which part past the caches of a cluster, in order.
+    pub fn reached(&self) -> impl Iterator<Item = (Owner, TileId)> {
+        self.reached.iter().copied()
     }
 
     /// The transactions that were kept, in the order in which they were recorded.

@@ -7,6 +7,7 @@
 //! markers of one hart, so samples do not pile up: before a sample begins, the hart has executed everything that the one before
 //! caused. Only accesses that are still under way can delay the next sample ([`ClusterBounds::left_over`]).
 
+use super::beside::{beside, counted, past_caches};
 use super::described;
 use super::replaced::{Replaced, replaced};
 use crate::collect;
@@ -141,34 +142,7 @@ fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
             app.name, own.name
         ));
     }
-    // Every program reaches its registers, and nothing says what it moves.
-    if let Some(engine) = system.platform.engines.first() {
-        return Err(format!(
-            "programs may start the DMA engine {}, and what it reads and writes is not counted; on a platform without an <engine> it would be \
-             judged",
-            engine.id
-        ));
-    }
-    let mut peripherals = system.platform.peripherals.iter();
-    let attached = |id: u16| {
-        let bare = system.bare.iter().flat_map(|bare| &bare.programs);
-        let mut all = bare.flat_map(|placed| &placed.attached);
-        all.any(|one| one.peripheral == id)
-    };
-    if let Some(one) = peripherals.find(|one| attached(one.id)) {
-        return Err(format!(
-            "the peripheral `{}` accesses memory, up to {} in each direction, and what it reads and writes is not counted; without its <attach> it would be judged",
-            one.name, one.rate
-        ));
-    }
-    let mut coupled = system.platform.tiles.iter();
-    if let Some(with) = coupled.find(|one| !one.tcm.is_empty()) {
-        return Err(format!(
-            "every program reaches the tightly coupled memories of tile {}, and accesses to these are not counted; on a platform without them \
-             it would be judged",
-            with.id
-        ));
-    }
+    counted(system, flow.from)?;
     Ok(Judged {
         app: flow.from,
         tile,
@@ -190,7 +164,7 @@ pub fn unbounded_flows(system: &System) -> Vec<String> {
         let own = judged(system, flow)?;
         let memory = system.apps[own.app].memory_tile;
         let cluster = ClusterBounds::new(&system.platform, own.tile.id, memory);
-        let found = cluster.and_then(|one| one.job(own.hart, &others(system, own.app), &some));
+        let found = cluster.and_then(|one| one.job(own.hart, &beside(system, own.app), &some));
         found.map(|_| ()).map_err(|error| error.to_string())
     };
     let named = |flow: &Flow| {
@@ -198,13 +172,6 @@ pub fn unbounded_flows(system: &System) -> Vec<String> {
         Some(format!("flow `{}` gets no bound: {why}", flow.name))
     };
     system.flows.iter().filter_map(named).collect()
-}
-
-/// The harts of the other programs.
-fn others(system: &System, own: usize) -> Vec<u16> {
-    let programs = system.bare.iter().flat_map(|bare| &bare.programs);
-    let others = programs.enumerate().filter(|(index, _)| *index != own);
-    others.flat_map(|(_, at)| at.harts.clone()).collect()
 }
 
 /// The ways that a hart fills.
@@ -350,7 +317,7 @@ fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
     let least = cluster
         .least_from_memory()
         .map_err(|error| error.to_string())?;
-    past_caches(ran, own.tile.id)?;
+    past_caches(ran, own.owner())?;
     let ended = ran.seen.ledger.transactions();
     // Every program fetches.
     if ended.is_empty() {
@@ -402,28 +369,6 @@ fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
         asked: asked(ran, own.owner()),
         left,
     })
-}
-
-/// Refuses a run in which a hart of the cluster accessed memory past the caches (page types of Svpbmt): such accesses take no miss register, and
-/// no count contains them.
-fn past_caches(ran: &Ran<'_>, tile: u16) -> Result<(), String> {
-    let kinds = [
-        Transaction::RemoteLoad,
-        Transaction::RemoteStore,
-        Transaction::RemoteAtomic,
-    ];
-    let all = ran.seen.ledger.latencies();
-    let mut past = all.into_iter().filter(|one| {
-        one.owner.tile == tile && kinds.contains(&one.transaction) && one.total.count() > 0
-    });
-    match past.next() {
-        Some(one) => Err(format!(
-            "hart {} accessed memory past the caches or registers of a memory, and such accesses are not counted; without pages of the types NC \
-             and IO, and without a change of shares, it would be judged",
-            one.owner.activity
-        )),
-        None => Ok(()),
-    }
 }
 
 /// The lines that a hart asked memory for; none if it never asked.
@@ -522,7 +467,14 @@ fn bound(
             |(.., why)| why.clone(),
         )
     })?;
-    past_caches(ran, own.tile.id)?;
+    past_caches(ran, own.owner())?;
+    let beside = beside(system, own.app);
+    let memory = system.apps[own.app].memory_tile;
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let cluster = ClusterBounds::new(&system.platform, own.tile.id, memory);
+    let cluster = cluster.map_err(|error| text(&error))?;
+    let found = cluster.job(own.hart, &beside, &measured.job);
+    let found = found.map_err(|error| text(&error))?;
     let here = all(ran, own.owner());
     let ended = measured.all.is_some() && here.is_some();
     if let (Some(alone), Some(here)) = (measured.all, here)
@@ -542,13 +494,6 @@ fn bound(
              or a first level with `lru`, it would be judged"
         )
     })?;
-    let others = others(system, own.app);
-    let memory = system.apps[own.app].memory_tile;
-    let text = |error: &dyn std::fmt::Display| error.to_string();
-    let cluster = ClusterBounds::new(&system.platform, own.tile.id, memory);
-    let cluster = cluster.map_err(|error| text(&error))?;
-    let found = cluster.job(own.hart, &others, &measured.job);
-    let found = found.map_err(|error| text(&error))?;
     Ok(Bound {
         ticks: found.whole(),
         method: format!(
@@ -753,13 +698,6 @@ mod tests {
                 "harts='1' ways='4-15' memory-tile='9'",
                 TO_ITSELF,
                 "`rival` is in memory 9",
-            ),
-            (
-                "zcu102",
-                ways.0,
-                ways.1,
-                TO_ITSELF,
-                "programs may start the DMA engine 3",
             ),
             (
                 "virt-qos",

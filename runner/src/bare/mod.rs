@@ -2,6 +2,7 @@
 //!
 //! Why it exists: the machine is not only for the tiled OS. What it deliberately does not know: what the program is.
 
+mod beside;
 mod bounds;
 pub mod device_tree;
 mod layout;

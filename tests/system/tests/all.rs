@@ -8,6 +8,7 @@ mod attacks;
 mod audit;
 mod bare;
 mod bare_audit;
+mod beside;
 mod book;
 mod c_programs;
 mod calls;

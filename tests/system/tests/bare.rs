@@ -266,7 +266,7 @@ fn the_traffic_of_a_device_is_its_programs() {
     assert!(looked, "{promises:?}");
     let text = format!("{promises:?}");
     assert!(
-        text.contains("the peripheral `camera` accesses memory"),
+        text.contains("the peripheral `camera` puts packets on its way to memory 1"),
         "{text}"
     );
 }

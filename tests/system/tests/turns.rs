@@ -126,7 +126,7 @@ fn victim(program: &str, arguments: &[(&str, &str)]) -> String {
     text + "</app>"
 }
 
-fn victims() -> [(&'static str, String); 4] {
+pub fn victims() -> [(&'static str, String); 4] {
     let chase = |bytes, stride, passes| {
         victim(
             "memory/measure",
@@ -173,7 +173,7 @@ fn beside(victim: &str, rivals: &Rivals, chip: &Chip) -> RunResult {
 }
 
 /// With random replacement, which accesses hit would depend on their times, and nothing would be judged.
-const TURNS: [&str; 5] = [
+pub const TURNS: [&str; 5] = [
     "cache[l1]@replacement=lru",
     "cache[l2]@replacement=lru",
     "dram/controller@policy=slots",
