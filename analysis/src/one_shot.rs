@@ -31,8 +31,11 @@
 //! rounded up; tests compare every bound with runs.
 
 use crate::one_shot_clocks::{Errors, beside};
+use crate::one_shot_joins::{self as joins, Queues, Waits};
 use crate::one_shot_mesh::{ACCESS, Load, Mesh};
 use crate::one_shot_rivals::{Rivals, patience};
+use crate::plan::prepare::nanoseconds;
+use crate::plan::{Kind, evaluate};
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
@@ -63,7 +66,7 @@ const COPY: u64 = 6;
 /// Bytes of a word.
 const WORD: u64 = 8;
 /// Stores of an earlier write of the same core that may still be in transit when a write begins: the lock's, and a ring.
-const BEHIND: u64 = 2;
+pub(crate) const BEHIND: u64 = 2;
 /// Loads of a host core when it looks at a console: the words of its header, twice that of its state, and 1 KiB.
 const LOOK: u64 = 3 + 128;
 /// Looks of a host core that fall within one operation of another core: one in each tick.
@@ -71,10 +74,10 @@ const LOOKS: u64 = 2;
 /// Writes of one task that fall within one operation of another: its job may end and the next one begin.
 const WRITES: u64 = 2;
 /// Words of a write besides the item: the owner of the lock, news, and the lock.
-const WORDS: u64 = 3;
+pub(crate) const WORDS: u64 = 3;
 /// Requests of a write that need an answer, besides those for the lock: state and address of a port that was not open, and the positions of
 /// a queue.
-const QUESTIONS: u64 = 3;
+pub(crate) const QUESTIONS: u64 = 3;
 /// Additional cycles of an operation on a queue compared with a sampling port: its positions.
 const POSITIONS: u64 = 40;
 
@@ -105,11 +108,25 @@ pub struct Bounds {
     /// Domains whose bounds hold only if all other cores of the chip behave, and why. The bounds of all other domains hold whatever cores
     /// without tasks, and cores of other domains, do.
     pub assumes: Vec<(Option<String>, String)>,
+    /// Why no bound of the chip holds, if so. Then no task of `tasks` has a response.
+    pub unbounded: Option<String>,
 }
 
 impl Bounds {
+    /// The same without a response of any task, for this reason.
+    fn without(mut self, why: String) -> Self {
+        for task in &mut self.tasks.tasks {
+            task.cost = Some(Time(u64::MAX));
+        }
+        self.unbounded = Some(why);
+        self
+    }
+
     /// The allowed behaviour of other cores while these bounds hold, in words.
     pub fn beside(&self) -> String {
+        if let Some(why) = &self.unbounded {
+            return format!("no bound holds: {why}");
+        }
         if self.assumes.is_empty() {
             return "bounds hold whatever cores without tasks, and those of other domains, do"
                 .to_owned();
@@ -328,6 +345,15 @@ fn beside_rivals(
             waits.push(Rival::default());
             continue;
         }
+        if system.tasks.sharing(index).len() > 1 {
+            let queue = &system.tasks.channels[system.tasks.port_of(index)].name;
+            waits.push(Rival::default());
+            floods.push((
+                domain.clone(),
+                format!("nothing bounds for how long floods of the mesh keep the writers of the queue {queue} from giving its lock back to each other"),
+            ));
+            continue;
+        }
         let wait = rivals.waits(&mesh, (from, to), &all);
         let buffer = platform
             .tile(from)
@@ -376,87 +402,121 @@ fn beside_rivals(
     (waits, floods)
 }
 
+/// With what rivals add. Where queues have several writers, how often each task may disturb an operation follows from its response, and that from the waits.
 fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
+    let tasks = &system.tasks;
+    let has_joins = tasks.channels.iter().any(|one| one.joins.is_some());
+    if !has_joins {
+        return once(system, platform, rivals, None).0;
+    }
+    let in_a_queue = |task: usize| {
+        let mut channels = tasks.channels.iter().enumerate();
+        channels.any(|(index, one)| {
+            (one.from == task || one.to == task) && tasks.sharing(index).len() > 1
+        })
+    };
+    let mesh = Mesh::new(platform);
+    // If it holds with these numbers, it holds: the first response that is longer than its bound would need more of them before it.
+    let mut turns = vec![1; tasks.tasks.len()];
+    loop {
+        let (bounds, longest) = once(system, platform, rivals, Some(&turns));
+        if bounds.unbounded.is_some() {
+            return bounds;
+        }
+        let Ok(constraints) = evaluate::constraints(&bounds.tasks) else {
+            // Whoever judges these tasks finds the same error.
+            return bounds;
+        };
+        let before = turns.clone();
+        for (index, task) in bounds.tasks.tasks.iter().enumerate() {
+            let mut all = constraints.iter();
+            let own = all.find(|one| one.kind == Kind::Response && one.subject == task.name);
+            let response = own.and_then(|one| one.bound);
+            let needed = match response {
+                Some(response) => {
+                    let length = nanoseconds(mesh.time(longest[index]));
+                    let apart = (nanoseconds(task.period), nanoseconds(task.jitter));
+                    joins::turns(length, response, apart)
+                }
+                None if in_a_queue(index) => {
+                    let why = format!(
+                        "`{}` shares a queue of several writers, and its response has no bound: its core is overloaded",
+                        task.name
+                    );
+                    return bounds.without(why);
+                }
+                None => WRITES,
+            };
+            let told = u64::from(tasks.told_by(index).is_some());
+            if needed > WRITES + told {
+                let why = format!(
+                    "`{}` may end so late that {needed} of its jobs fall within one operation on a port, and where queues have several writers, bounds count {} at most",
+                    task.name,
+                    WRITES + told
+                );
+                return bounds.without(why);
+            }
+            turns[index] = turns[index].max(needed);
+        }
+        if turns == before {
+            return bounds;
+        }
+    }
+}
+
+/// With this many jobs of each task whose operations may fall within one operation of another, where queues have several writers; and the longest operation of each
+/// task then, in cycles.
+fn once(
+    system: &OneShot,
+    platform: &Platform,
+    rivals: &[Rival],
+    turns: Option<&[u64]>,
+) -> (Bounds, Vec<u64>) {
     let mesh = Mesh::new(platform);
     let tasks = &system.tasks;
     let of_task = |task: usize| Interrupts::of(system, platform, system.core(task));
     let per_task: Vec<Interrupts> = (0..tasks.tasks.len()).map(of_task).collect();
     let interrupt = |task: usize| per_task[task].operation();
-    // First without waits: how long a lock may be held alone.
-    let mut ports: Vec<Port> = Vec::new();
-    for (index, channel) in tasks.channels.iter().enumerate() {
-        let hops = mesh.hops(system.core(channel.from), system.core(channel.to));
-        // The lock, the positions of a queue, and the acknowledgement of what was written.
-        let (questions, positions) = match channel.kind {
-            ChannelKind::Sampling => (2, 0),
-            ChannelKind::Queue => (3, POSITIONS),
-        };
-        let alone = OPERATION + positions + COPY * moves(system, index);
-        // What was written must have arrived before the doorbell rings.
-        let (questions, ringing) = match channel.notify {
-            true => (questions + 1, RINGS_OTHERS),
-            false => (questions, 0),
-        };
-        let answers = if hops == 0 {
-            0
-        } else {
-            questions * mesh.round(hops)
-        };
-        ports.push(Port {
-            hops,
-            write: alone + answers + ringing,
-            read: alone,
-            ..Port::default()
-        });
-    }
-    let loads: Vec<Load> = (0..ports.len())
-        .map(|channel| mesh.load(system, channel, &ports[channel]))
-        .collect();
+    let mut ports = alone(system, &mesh);
+    let looks = mesh.looks(system);
+    let tick = mesh.cycles(TICK).max(1);
+    let drift = |task: usize| Drift::of(platform, system.core(task));
+    let ticks = (0..tasks.tasks.len()).map(|task| drift(task).shorten(tick, 1));
+    let (waits, longest) = match turns {
+        None => (usual(system, &mesh, &ports, &looks), Vec::new()),
+        Some(turns) => {
+            let queues = Queues {
+                mesh: &mesh,
+                system,
+                ports: &ports,
+                turns,
+                looks: &looks,
+                tick: ticks.min().unwrap_or(tick),
+            };
+            let waits = queues.waits();
+            let all = 0..tasks.tasks.len();
+            let longest = all.map(|task| queues.longest(task, &waits)).collect();
+            (waits, longest)
+        }
+    };
     let mut arrivals = vec![0; ports.len()];
-    let mut all = mesh.looks(system);
-    let looks = all.requests;
-    let mut of_core: BTreeMap<u16, Load> = BTreeMap::new();
-    for (load, channel) in loads.iter().zip(&tasks.channels) {
-        all.add(load);
-        of_core
-            .entry(system.core(channel.from))
-            .or_default()
-            .add(load);
-    }
-    let is_aligned = system.master(platform).is_none();
     for (index, channel) in tasks.channels.iter().enumerate() {
-        let port = ports[index];
-        let own_core = &of_core[&system.core(channel.from)];
-        let network = mesh.wait(&all, own_core, &loads[index]);
+        let port = &mut ports[index];
         if channel.notify {
             // The ring may be in transit when the writer's job ends.
-            let network = network + mesh.round(port.hops);
+            let network = waits.network[index] + mesh.round(port.hops);
             arrivals[index] = network + MASKED + interrupt(channel.to);
         }
-        if port.hops == 0 {
-            // Both tasks are on one core, where neither preempts the other.
-            continue;
+        port.write_wait = waits.write[index];
+        port.read_wait = waits.read[index];
+        if port.hops > 0 {
+            port.write_wait += rivals[index].write;
+            port.read_wait += rivals[index].read;
         }
-        // A slice or result is not read before it is written, nor written before the last one is read: all jobs of a section end within the
-        // period of their release, which is the same where all have one timer. The reader may see it before the writer's last acknowledgement
-        // and the lock have completed.
-        let (held_by_reader, held_by_writer) = match channel.parallel {
-            Some(_) if is_aligned => (0, 0),
-            _ => (port.read + interrupt(channel.to), port.write),
-        };
-        ports[index].write_wait =
-            network + held_by_reader + mesh.round(port.hops) + rivals[index].write;
-        ports[index].read_wait = held_by_writer
-            + network
-            + interrupt(channel.from)
-            + mesh.round(port.hops)
-            + rivals[index].read;
     }
-    let tick = mesh.cycles(TICK).max(1);
     let mut inflated = tasks.clone();
     // The kernel releases each job a period after the previous one, unless a message does.
     inflated.periodic = true;
-    let drift = |task: usize| Drift::of(platform, system.core(task));
     for (index, task) in inflated.tasks.iter_mut().enumerate() {
         // Whole nanoseconds, as the tests count them.
         task.period.0 = drift(index).shorten(task.period.0, 1000);
@@ -498,35 +558,122 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
         let wait = mesh.cycles(Time(task.wait.0 + cut));
         let cost = mesh.cycles(task.cost.unwrap_or(Time(0))) + wait;
         let outputs = system.outputs(index).into_iter();
-        let waits: u64 = outputs.map(|channel| ports[channel].write_wait).sum();
+        let writes_wait: u64 = outputs.map(|channel| ports[channel].write_wait).sum();
         let reads = system.inputs(index).into_iter();
-        let waits = waits + reads.map(|channel| ports[channel].read_wait).sum::<u64>();
+        let reads_wait: u64 = reads.map(|channel| ports[channel].read_wait).sum();
+        let wait_of_ports = writes_wait + reads_wait;
         let visits = |channel: usize| {
             let period = mesh.cycles(periods[tasks.channels[channel].from]);
-            let times = (cost + waits) / period.max(1) + writes(tasks, channel);
-            times * loads[channel].requests * ACCESS
+            let times = (cost + wait_of_ports) / period.max(1) + writes(tasks, channel);
+            times * waits.requests[channel] * ACCESS
         };
         let core = system.core(index);
         let arrive = (0..ports.len())
             .filter(|&one| ports[one].hops > 0 && system.core(tasks.channels[one].to) == core);
         // The host looks at a core at most once in each of its own ticks.
-        let looks = ((cost + waits) / tick + 1) * looks * ACCESS;
-        let job = cost + waits + arrive.map(visits).sum::<u64>() + looks;
+        let looks = ((cost + wait_of_ports) / tick + 1) * looks.requests * ACCESS;
+        let job = cost + wait_of_ports + arrive.map(visits).sum::<u64>() + looks;
         let inside = per_task[index].job(job, drift(index).shorten(tick, 1));
         jobs.push(inside);
         let whole = inside.saturating_add(interrupt(index) + SWITCH);
         task.cost = Some(mesh.time(whole));
     }
-    Bounds {
+    let unbounded = waits.unbounded;
+    let bounds = Bounds {
         tasks: inflated,
         ports,
         jobs,
         assumes: Vec::new(),
+        unbounded: None,
+    };
+    let bounds = match unbounded {
+        Some(why) => bounds.without(why),
+        None => bounds,
+    };
+    (bounds, longest)
+}
+
+/// The operations of all channels without waits: how long a lock may be held alone.
+fn alone(system: &OneShot, mesh: &Mesh<'_>) -> Vec<Port> {
+    let tasks = &system.tasks;
+    let mut ports: Vec<Port> = Vec::new();
+    for (index, channel) in tasks.channels.iter().enumerate() {
+        let hops = mesh.hops(system.core(channel.from), system.core(channel.to));
+        // The lock, the positions of a queue, and the acknowledgement of what was written.
+        let (questions, positions) = match channel.kind {
+            ChannelKind::Sampling => (2, 0),
+            ChannelKind::Queue => (3, POSITIONS),
+        };
+        let alone = OPERATION + positions + COPY * moves(system, index);
+        // What was written must have arrived before the doorbell rings.
+        let (questions, ringing) = match channel.notify {
+            true => (questions + 1, RINGS_OTHERS),
+            false => (questions, 0),
+        };
+        let answers = if hops == 0 {
+            0
+        } else {
+            questions * mesh.round(hops)
+        };
+        ports.push(Port {
+            hops,
+            write: alone + answers + ringing,
+            read: alone,
+            ..Port::default()
+        });
     }
+    ports
+}
+
+/// Waits where each port has one writer.
+fn usual(system: &OneShot, mesh: &Mesh<'_>, ports: &[Port], looks: &Load) -> Waits {
+    let tasks = &system.tasks;
+    let interrupt =
+        |task: usize| Interrupts::of(system, mesh.platform, system.core(task)).operation();
+    let loads: Vec<Load> = (0..ports.len())
+        .map(|channel| mesh.load(system, channel, &ports[channel]))
+        .collect();
+    let mut all = looks.clone();
+    let mut of_core: BTreeMap<u16, Load> = BTreeMap::new();
+    for (load, channel) in loads.iter().zip(&tasks.channels) {
+        all.add(load);
+        of_core
+            .entry(system.core(channel.from))
+            .or_default()
+            .add(load);
+    }
+    let is_aligned = system.master(mesh.platform).is_none();
+    let mut waits = Waits::default();
+    for (index, channel) in tasks.channels.iter().enumerate() {
+        let port = ports[index];
+        let own_core = &of_core[&system.core(channel.from)];
+        let network = mesh.wait(&all, own_core, &loads[index]);
+        waits.network.push(network);
+        waits.requests.push(loads[index].requests);
+        if port.hops == 0 {
+            // Both tasks are on one core, where neither preempts the other.
+            waits.write.push(0);
+            waits.read.push(0);
+            continue;
+        }
+        // A slice or result is not read before it is written, nor written before the last one is read: all jobs of a section end within the
+        // period of their release, which is the same where all have one timer. The reader may see it before the writer's last acknowledgement
+        // and the lock have completed.
+        let (held_by_reader, held_by_writer) = match channel.parallel {
+            Some(_) if is_aligned => (0, 0),
+            _ => (port.read + interrupt(channel.to), port.write),
+        };
+        let both = network + mesh.round(port.hops);
+        waits.write.push(both + held_by_reader);
+        waits
+            .read
+            .push(both + held_by_writer + interrupt(channel.from));
+    }
+    waits
 }
 
 /// Stores that move an item: an unaligned item is stored byte by byte, an item of a parallel section word by word.
-fn moves(system: &OneShot, channel: usize) -> u64 {
+pub(crate) fn moves(system: &OneShot, channel: usize) -> u64 {
     let bytes = system.bytes(channel);
     match system.tasks.channels[channel].parallel {
         Some(_) => bytes.div_ceil(WORD),
@@ -535,13 +682,32 @@ fn moves(system: &OneShot, channel: usize) -> u64 {
 }
 
 /// Writes of a channel that fall within one operation of another: one more if the writer's releases may be closer than its period.
-fn writes(tasks: &TaskSystem, channel: usize) -> u64 {
+pub(crate) fn writes(tasks: &TaskSystem, channel: usize) -> u64 {
     WRITES + u64::from(tasks.told_by(tasks.channels[channel].from).is_some())
 }
 
 impl Mesh<'_> {
     /// The load of a channel's writes on others that perform one operation meanwhile.
     fn load(&self, system: &OneShot, index: usize, port: &Port) -> Load {
+        let channel = &system.tasks.channels[index];
+        let to = system.core(channel.to);
+        // While the reader has the lock, the writer keeps asking.
+        let held = match channel.parallel {
+            Some(_) if system.master(self.platform).is_none() => 0,
+            Some(_) => port.read + Interrupts::of(system, self.platform, to).operation(),
+            None => port.read + Interrupts::of(system, self.platform, to).operation(),
+        };
+        self.load_asking(system, index, port, held / self.round(port.hops).max(1))
+    }
+
+    /// The same, with this many questions of a write that found the lock taken.
+    pub(crate) fn load_asking(
+        &self,
+        system: &OneShot,
+        index: usize,
+        port: &Port,
+        asked: u64,
+    ) -> Load {
         let mut load = Load::default();
         if port.hops == 0 {
             return load;
@@ -549,13 +715,7 @@ impl Mesh<'_> {
         let writes = writes(&system.tasks, index);
         let channel = &system.tasks.channels[index];
         let (from, to) = (system.core(channel.from), system.core(channel.to));
-        // While the reader has the lock, the writer keeps asking.
-        let held = match channel.parallel {
-            Some(_) if system.master(self.platform).is_none() => 0,
-            Some(_) => port.read + Interrupts::of(system, self.platform, to).operation(),
-            None => port.read + Interrupts::of(system, self.platform, to).operation(),
-        };
-        let questions = writes * (QUESTIONS + 1 + held / self.round(port.hops).max(1) + 1);
+        let questions = writes * (QUESTIONS + 1 + asked + 1);
         let stores = writes * (WORDS + moves(system, index) + u64::from(channel.notify));
         let interval = u64::from(self.platform.network.read_interval.unwrap_or(0));
         let question = interval.max(self.packet(8));
@@ -601,7 +761,7 @@ impl Mesh<'_> {
 
     /// Cycles of a core for which an operation of a channel waits for the packets of all others. Writes of one core follow each other: each
     /// has all its answers before the next one begins, except for the last stores, which precede those of the next one.
-    fn wait(&self, all: &Load, own_core: &Load, own: &Load) -> u64 {
+    pub(crate) fn wait(&self, all: &Load, own_core: &Load, own: &Load) -> u64 {
         let behind = BEHIND * self.packet(8);
         let links = own.links.keys();
         let links = links
@@ -615,121 +775,4 @@ impl Mesh<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// By hand: ticks of 100, interrupts of 10. A job of 95 takes 105, so it touches a second tick and takes 115.
-    #[test]
-    fn a_job_touches_ticks_that_it_only_reaches_by_interrupts() {
-        let interrupted = |job, tick, rings| Interrupts { tick, rings }.job(job, 100);
-        assert_eq!(interrupted(50, 10, 0), 60);
-        assert_eq!(interrupted(95, 10, 0), 115);
-        assert_eq!(interrupted(0, 10, 0), 10);
-        assert_eq!(interrupted(1, 100, 0), u64::MAX);
-        // 3 rings per tick, and a job may touch one more tick than it has tick interrupts: 50 + 10 + 6, and 90 + 20 + 9.
-        assert_eq!(interrupted(50, 10, 3), 66);
-        assert_eq!(interrupted(90, 10, 3), 119);
-    }
-
-    /// By hand: 1 ms of a timer that is 100 ppm fast are 999 900.009 ns, of one that is 100 ppm slow 1 000 100.01 ns.
-    #[test]
-    fn a_fast_timer_has_shorter_periods() {
-        let of = |drift| Drift(drift).shorten(1_000_000_000, 1000);
-        assert_eq!(
-            [of(0), of(100), of(-100)],
-            [1_000_000_000, 999_900_000, 1_000_100_000]
-        );
-    }
-
-    /// If a system runs for longer, what its clocks drift apart until then is twice in the transfer of a notified item, and once in that of a slice.
-    #[test]
-    fn an_error_of_clocks_is_in_the_transfer() {
-        let of = |channels: &str, wait: &str, duration: &str| {
-            let text = format!(
-                r#"<system name="s" paradigm="one-shot" platform="epiphany3-clocks" duration="{duration}">
-                <task name="a" program="p::A" core="1" priority="1" period="5ms" cost="1us"{wait}/>
-                <task name="b" program="p::B" core="3" priority="1" period="5ms" cost="1us"{wait}/>
-                <task name="c" program="p::C" core="0" priority="1" period="5ms" cost="1us"/>{channels}</system>"#
-            );
-            let system = bulkhead_model::load_system_text("s", &text, &Default::default());
-            let system = system.expect("valid");
-            let one_shot = system.one_shot.as_ref().expect("it is one");
-            let errors = crate::one_shot_clocks::clock_bounds(one_shot, &system.platform);
-            let both: u64 = errors.iter().map(|one| one.end.0).sum();
-            assert_eq!(errors.len(), 2);
-            let transfer = bounds(one_shot, &system.platform).tasks.channels[0].transfer;
-            (transfer.0, both)
-        };
-        let more = |channels: &str, wait: &str| {
-            let (short, long) = (of(channels, wait, "100ms"), of(channels, wait, "300ms"));
-            (long.0 - short.0, long.1 - short.1)
-        };
-        let told = r#"<channel name="x" from="a" to="b" size="8B" notify="true"/>"#;
-        let (transfer, errors) = more(told, "");
-        assert!(errors > 0);
-        assert_eq!(transfer, 2 * errors);
-        let section = r#"<channel name="x" from="a" to="b" size="8B"/><channel name="y" from="b" to="a" size="8B" answers="x"/>"#;
-        let (transfer, errors) = more(section, r#" wait="1ms""#);
-        assert_eq!(transfer, errors);
-    }
-
-    fn pair(size: u64, other: bool) -> Bounds {
-        let more = r#"<task name="c" program="p::C" core="2" priority="1" period="1ms" cost="1us"/>
-            <channel name="d" from="c" to="b" size="8B"/>"#;
-        let text = format!(
-            r#"<system name="s" paradigm="one-shot" platform="epiphany3">
-            <task name="a" program="p::A" core="0" priority="1" period="1ms" cost="1us"/>
-            <task name="b" program="p::B" core="3" priority="1" period="1ms" cost="1us"/>
-            <channel name="x" from="a" to="b" size="{size}B"/>{}</system>"#,
-            if other { more } else { "" }
-        );
-        let system = bulkhead_model::load_system_text("s", &text, &Default::default());
-        let system = system.expect("valid");
-        bounds(
-            system.one_shot.as_ref().expect("it is one"),
-            &system.platform,
-        )
-    }
-
-    /// A host at the end of the row reads at most 131 words of one core, twice. The link into core 3 carries the answers of no other core,
-    /// so each of its packets counts once for the write, and the reader's job has as many more accesses.
-    #[test]
-    fn a_host_core_counts_like_traffic_of_others() {
-        let of = |host: &str| {
-            let text = format!(
-                r#"<system name="s" paradigm="one-shot" platform="epiphany3"{host}>
-                <task name="a" program="p::A" core="0" priority="1" period="1ms" cost="1us"/>
-                <task name="b" program="p::B" core="3" priority="1" period="1ms" cost="1us"/>
-                <channel name="x" from="a" to="b" size="8B"/></system>"#
-            );
-            let system = bulkhead_model::load_system_text("s", &text, &Default::default());
-            let system = system.expect("valid");
-            bounds(
-                system.one_shot.as_ref().expect("it is one"),
-                &system.platform,
-            )
-        };
-        let (alone, beside) = (of(""), of(r#" host="15""#));
-        let more = beside.ports[0].write_wait - alone.ports[0].write_wait;
-        // The memory's turns, and requests on the way that the write shares with the host's answers from cores 0 and 3.
-        assert!(
-            (262 * ACCESS..262 * (ACCESS + 4 * 8)).contains(&more),
-            "{more}"
-        );
-        assert!(beside.jobs[1] >= alone.jobs[1] + 262 * ACCESS);
-    }
-
-    /// Three hops along the first row; a round of eight bytes takes 9 + 3 h = 18 cycles, measured (docs/reference/mesh.md).
-    #[test]
-    fn rounds_are_at_least_those_of_the_mesh() {
-        let alone = pair(8, false);
-        let port = alone.ports[0];
-        assert_eq!(port.hops, 3);
-        // Two answers, each with at most three edges and an access more than measured.
-        let answers = port.write - port.read;
-        assert!((2 * 18..=2 * 24).contains(&answers), "{answers}");
-        assert!(pair(40, false).ports[0].write > port.write);
-        // Another writer to the same memory, over the same last links, makes both wait longer.
-        assert!(pair(8, true).ports[0].write_wait > port.write_wait);
-    }
-}
+mod tests;

@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 /// Maximum cycles that a request waits for the access in progress at a memory: a fetch or an atomic operation.
 pub(crate) const ACCESS: u64 = 2;
 
+/// Maximum cycles that both sides of a round need until they accept an arrival.
+const EDGES: u64 = 2 + 2;
+
 /// The load of a channel's writes: on links, in network cycles, and on the memory of the reader's core.
 #[derive(Clone, Debug, Default)]
 pub struct Load {
@@ -91,7 +94,12 @@ impl<'a> Mesh<'a> {
             + (hops + 1) * u64::from(network.router + network.link)
             + self.packet(8);
         // Each side accepts an arrival at its next edge; the memory serves an atomic operation in two cycles.
-        self.core_cycles(2 * way) + 2 + 2 + ACCESS
+        self.core_cycles(2 * way) + EDGES + ACCESS
+    }
+
+    /// The least cycles of the same; at least 1.
+    pub(crate) fn shortest_round(&self, hops: u64) -> u64 {
+        self.round(hops).saturating_sub(EDGES + ACCESS).max(1)
     }
 
     /// Cycles of a link for a packet of this many bytes.

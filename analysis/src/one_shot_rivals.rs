@@ -14,7 +14,7 @@ use bulkhead_model::platform::Pipeline;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Attempts of the kernel to take a lock (`software/oneshot/src/port.rs`).
-const ATTEMPTS: u64 = 1000;
+pub(crate) const ATTEMPTS: u64 = 1000;
 /// The product of rivals and tiles from which on routes are not distinguished: every rival is everywhere.
 const ROUTES: usize = 1 << 16;
 /// Maximum input ports of a link besides the one that a packet came through: four neighbours and two tiles.
@@ -138,9 +138,42 @@ impl Rivals {
         all
     }
 
+    /// Cores that wait for a lock at another core, each pair with at most one question or answer under way, as they meet an operation on a port of the core `at`.
+    pub(crate) fn asking(mesh: &Mesh<'_>, pairs: &[(u16, u16)], at: u16) -> Self {
+        let mut all = Self {
+            through: None,
+            ports: BTreeMap::new(),
+            loads: pairs.iter().filter(|pair| pair.1 == at).count() as u64,
+            stores: 0,
+        };
+        let mut through: BTreeMap<Turn, u64> = BTreeMap::new();
+        for &(from, to) in pairs {
+            let (there, back) = (mesh.way(from, to), mesh.way(to, from));
+            for turn in turns(READS, &there).chain(turns(DATA, &back)) {
+                let (plane, before, (at, after)) = turn;
+                *through.entry(turn).or_default() += 1;
+                let ports = all.ports.entry((plane, at, after)).or_default();
+                ports.insert(before);
+            }
+        }
+        all.through = Some(through);
+        all
+    }
+
+    /// Network cycles of packets that pass because packets of others are ahead of an operation's on its links. `work`: network cycles of those others on a link.
+    pub(crate) fn beside(&self, mesh: &Mesh<'_>, own: &Load, work: impl Fn(&Link) -> u64) -> u64 {
+        let links = own.links.keys();
+        let passing = links.map(|link| {
+            let cycles = mesh.cycles_of(link.0);
+            let ports = self.ports.get(link).map_or(0, |ports| ports.len() as u64);
+            work(link).div_ceil(cycles) * ports * cycles
+        });
+        passing.sum()
+    }
+
     /// How long packets between a channel's writer and the owner of its port wait for them. `load`: the load of all channels.
     pub(crate) fn waits(&self, mesh: &Mesh<'_>, (from, to): (u16, u16), load: &Load) -> Waits {
-        if self.stores == 0 {
+        if self.loads + self.stores == 0 && self.ports.is_empty() {
             return Waits::default();
         }
         let (there, back) = (mesh.way(from, to), mesh.way(to, from));

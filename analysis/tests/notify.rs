@@ -76,6 +76,7 @@ fn generate(draw: &mut Draw) -> TaskSystem {
                     slots: 100,
                     notify: told,
                     parallel: None,
+                    joins: None,
                     transfer: Time(1000 * draw.below(8)),
                     deadline: None,
                 });

@@ -161,6 +161,7 @@ fn described(tasks: &[Simulated], helpers: usize) -> TaskSystem {
                 slots: 1,
                 notify: false,
                 parallel: Some(parallel),
+                joins: None,
                 transfer: Time(0),
                 deadline: None,
             });

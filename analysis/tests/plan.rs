@@ -285,7 +285,7 @@ proptest! {
         ]);
         system.periodic = true;
         system.channels.push(Channel {
-            name: "queue".into(), from: 0, to: 1, size: Size(8), kind: ChannelKind::Queue, slots: 100, notify: false, parallel: None,
+            name: "queue".into(), from: 0, to: 1, size: Size(8), kind: ChannelKind::Queue, slots: 100, notify: false, parallel: None, joins: None,
             transfer: us(transfer), deadline: None,
         });
         let backlog = bounds(&system, Kind::Queue)[0].unwrap();

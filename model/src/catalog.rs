@@ -214,6 +214,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/oneshot/host.xml"),
     ),
     (
+        "oneshot/log",
+        include_str!("../../catalog/systems/oneshot/log.xml"),
+    ),
+    (
         "oneshot/notify",
         include_str!("../../catalog/systems/oneshot/notify.xml"),
     ),

@@ -99,6 +99,7 @@ fn system() -> impl Strategy<Value = TaskSystem> {
                 slots: 3,
                 notify: false,
                 parallel: None,
+                joins: None,
                 transfer: schedule,
                 deadline: Some(slice),
             });
@@ -121,6 +122,36 @@ fn system() -> impl Strategy<Value = TaskSystem> {
             system
         },
     )
+}
+
+/// What a queue is, only its own channel says, before or behind those that join it.
+#[test]
+fn channels_that_join_a_queue_are_written_as_they_were_read() {
+    let text = r#"<task-system name="t"><processors count="3" policy="one-shot" arrivals="periodic"/>
+        <task name="a" core="0" priority="1" period="5ms" cost="1ms"/>
+        <task name="b" core="1" priority="1" period="5ms" cost="1ms"/>
+        <task name="c" core="2" priority="1" period="2ms" cost="1ms"/>
+        <channel name="early" from="a" to="c" joins="q" transfer="7us"/>
+        <channel name="q" from="b" to="c" size="24B" kind="queue" slots="6"/></task-system>"#;
+    let system = load_tasks_text("t", text, &LoadOptions::default()).unwrap();
+    let [early, queue] = &system.channels[..] else {
+        panic!("two channels");
+    };
+    assert_eq!((early.joins, queue.joins), (Some(1), None));
+    assert_eq!(
+        (early.size, early.kind, early.slots),
+        (Size(24), ChannelKind::Queue, 6)
+    );
+    assert_eq!(
+        (system.sharing(0), system.sharing(1)),
+        (vec![0, 1], vec![0, 1])
+    );
+    let written = tasks::write(&system);
+    assert!(
+        written.contains(r#"from="a" to="c" joins="q" transfer="7us""#),
+        "{written}"
+    );
+    same(&system).unwrap();
 }
 
 fn same(system: &TaskSystem) -> Result<(), TestCaseError> {

@@ -3,9 +3,10 @@
 //! Why it exists: data can be late for reasons other than late tasks. What it deliberately does not know: where response times come from.
 //!
 //! Sampling: a message may come just after the port was read, so one polling period and the reader's jitter precede the reader's response,
-//! as in [`crate::schedulability::one_shot`]. Queue: in a window of length t the writer puts in at most `(t + R_w + transfer) / T_w + 1`
-//! messages and the reader takes at least `(t - R_r) / T_r - 1`; with `T_r <= T_w` the difference is largest at its start, so at most B =
-//! `(R_w + transfer) / T_w + R_r / T_r + 2` messages wait. A message is taken at the latest by the B-th job that arrives after it.
+//! as in [`crate::schedulability::one_shot`]. Queue: in a window of length t each writer puts in at most `(t + R_w + transfer) / T_w + 1`
+//! messages and the reader takes at least `(t - R_r) / T_r - 1`. If the sum of `T_r / T_w` of all writers is at most 1, the difference is largest at its start, so at
+//! most B = `R_r / T_r + 1`, and `(R_w + transfer) / T_w + 1` for each writer, messages wait. A message is taken at the latest by the B-th job that arrives after it,
+//! because the reader takes messages in the order in which they were put in.
 //!
 //! Notified: a message releases its reader. The reader's jobs arrive at least a period apart, which is no longer than the writer's, and a
 //! release is at most the reader's jitter before the end of its period. If the k-th message of a writer arrives at `k T + J` at the latest,
@@ -27,6 +28,7 @@ use bulkhead_model::units::Time;
 
 use super::prepare::nanoseconds;
 use super::{Constraint, Kind, Unit};
+use crate::exact::{Exact, floor, integer, ratio};
 
 /// Bounds of channels, queues, buffers and chains. `responses`: of each task, from arrival.
 pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec<Constraint>) {
@@ -46,7 +48,7 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
             Kind::Channel,
             &channel.name,
             beginning(system, channel.from, responses)
-                .and_then(|r| r.checked_add(hop(system, channel, responses)?)),
+                .and_then(|r| r.checked_add(hop(system, index, responses)?)),
             channel.deadline.map(nanoseconds),
             Unit::Nanoseconds,
             match (channel.notify, channel.kind) {
@@ -59,15 +61,23 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
             let mut queue = Constraint::new(
                 Kind::Queue,
                 &channel.name,
-                backlog(system, channel, responses),
+                backlog(system, index, responses),
                 Some(u64::from(channel.slots)),
                 Unit::Count,
                 "most messages that wait",
             );
-            if slower(system, channel) && !channel.notify {
-                queue.note = Some("the reader is slower than the writer".to_owned());
+            if slower(system, index) && !channel.notify {
+                let several = system.sharing(index).len() > 1;
+                let writers = match several {
+                    true => "its writers together",
+                    false => "the writer",
+                };
+                queue.note = Some(format!("the reader is slower than {writers}"));
             }
-            all.push(queue);
+            // The queue's own channel says what waits in it.
+            if channel.joins.is_none() {
+                all.push(queue);
+            }
         }
         // Where nothing is required, nothing is reported.
         if channel.deadline.is_some() || constraint.bound.is_some() {
@@ -79,7 +89,7 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
             route
                 .iter()
                 .try_fold(beginning(system, flow.from, responses)?, |sum, &channel| {
-                    sum.checked_add(hop(system, &system.channels[channel], responses)?)
+                    sum.checked_add(hop(system, channel, responses)?)
                 })
         });
         let constraint = Constraint::new(
@@ -152,9 +162,15 @@ fn looks(system: &TaskSystem, channel: &Channel) -> bool {
     system.periodic && system.told_by(channel.to).is_none()
 }
 
-/// Whether messages arrive faster than they are taken.
-fn slower(system: &TaskSystem, channel: &Channel) -> bool {
-    system.tasks[channel.to].period > system.tasks[channel.from].period
+/// Whether messages of all writers together arrive faster than they are taken.
+fn slower(system: &TaskSystem, channel: usize) -> bool {
+    let period = |task: usize| nanoseconds(system.tasks[task].period);
+    let reader = period(system.channels[channel].to);
+    let sharing = system.sharing(channel).into_iter();
+    // For each job of the reader, the jobs of all writers.
+    let jobs = sharing.map(|one| ratio(reader, period(system.channels[one].from)));
+    let all: Option<Exact> = jobs.sum();
+    all.is_none_or(|all| all > integer(1))
 }
 
 /// From the release of a job to its end, and how much later a period may end after the next release.
@@ -166,7 +182,8 @@ fn beginning(system: &TaskSystem, task: usize, responses: &[Option<u64>]) -> Opt
 }
 
 /// From the end of the writing job to the end of the reading job.
-fn hop(system: &TaskSystem, channel: &Channel, responses: &[Option<u64>]) -> Option<u64> {
+fn hop(system: &TaskSystem, index: usize, responses: &[Option<u64>]) -> Option<u64> {
+    let channel = &system.channels[index];
     let reader = &system.tasks[channel.to];
     let period = nanoseconds(reader.period);
     let wait = match channel.kind {
@@ -178,35 +195,36 @@ fn hop(system: &TaskSystem, channel: &Channel, responses: &[Option<u64>]) -> Opt
         }
         _ if !looks(system, channel) => return None,
         ChannelKind::Sampling => period.checked_add(nanoseconds(reader.jitter))?,
-        ChannelKind::Queue => backlog(system, channel, responses)?.checked_mul(period)?,
+        ChannelKind::Queue => backlog(system, index, responses)?.checked_mul(period)?,
     };
     nanoseconds(channel.transfer)
         .checked_add(wait)?
         .checked_add(responses[channel.to]?)
 }
 
-/// Maximum messages waiting in a queue.
-fn backlog(system: &TaskSystem, channel: &Channel, responses: &[Option<u64>]) -> Option<u64> {
+/// Maximum messages waiting in a queue, of all its writers.
+fn backlog(system: &TaskSystem, index: usize, responses: &[Option<u64>]) -> Option<u64> {
+    let channel = &system.channels[index];
     // A notified reader whose clock is slower is only slower by the drift, which is a part of the transfer.
-    if slower(system, channel) && !channel.notify {
+    if slower(system, index) && !channel.notify {
         return None;
     }
     if channel.notify {
         // A message is present at most from the writer's release until the reader's job ends.
         let stay = beginning(system, channel.from, responses)?
-            .checked_add(hop(system, channel, responses)?)?;
+            .checked_add(hop(system, index, responses)?)?;
         return Some(stay.div_ceil(nanoseconds(system.tasks[channel.from].period).max(1)));
     }
     if !looks(system, channel) {
         return None;
     }
-    let write = u128::from(beginning(system, channel.from, responses)?)
-        + u128::from(nanoseconds(channel.transfer));
-    let read = u128::from(responses[channel.to]?);
-    let write_period = u128::from(nanoseconds(system.tasks[channel.from].period));
-    let read_period = u128::from(nanoseconds(system.tasks[channel.to].period));
-    let parts = write
-        .checked_mul(read_period)?
-        .checked_add(read.checked_mul(write_period)?)?;
-    u64::try_from(parts / (write_period * read_period) + 2).ok()
+    let period = |task: usize| nanoseconds(system.tasks[task].period);
+    let mut most = integer(1) + ratio(responses[channel.to]?, period(channel.to))?;
+    for one in system.sharing(index) {
+        let one = &system.channels[one];
+        let write =
+            integer(beginning(system, one.from, responses)?) + integer(nanoseconds(one.transfer));
+        most += integer(1) + write / integer(period(one.from));
+    }
+    floor(&most)
 }

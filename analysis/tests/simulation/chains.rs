@@ -45,6 +45,7 @@ pub fn generate(random: &mut Random) -> TaskSystem {
             slots: random.between(1, 6) as u32,
             notify: false,
             parallel: None,
+            joins: None,
             transfer: Time(random.below(20) * 1000),
             deadline: random.one_in(2).then_some(Time(400_000)),
         });

@@ -546,6 +546,19 @@ impl Checking<'_> {
                 _ => {}
             }
         }
+        // Rights of a queue's writers are those to its record and its places, so each can do to the others what the reader can do.
+        for (index, channel) in tasks.channels.iter().enumerate() {
+            let sharing = tasks.sharing(index).into_iter();
+            let others = sharing.map(|one| &tasks.channels[one]);
+            for other in others.filter(|one| own(channel.from) && !own(one.from)) {
+                all.push(format!(
+                    "core {} writes into the queue {} as {} does: it may fill it, so that no place is left, keep its lock, and change items that wait",
+                    one_shot.core(other.from),
+                    tasks.channels[tasks.port_of(index)].name,
+                    tasks.tasks[channel.from].name
+                ));
+            }
+        }
         all
     }
 

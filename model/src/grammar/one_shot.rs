@@ -91,6 +91,11 @@ pub const CHANNEL: ElementRule = ElementRule {
             Name,
             "Only with one-shot tasks: its messages are results of a parallel section. The channel that it names brings the slices from the reader to the writer.",
         ),
+        optional(
+            "joins",
+            Name,
+            "Only with one-shot tasks: it writes into the queue of the channel that it names, which has the same reader and says the size of a message and the places.",
+        ),
         default(
             "transfer",
             Span,

@@ -7,6 +7,7 @@
 
 mod check;
 mod flows;
+mod joins;
 mod notify;
 mod parallel;
 mod read;
@@ -333,6 +334,18 @@ impl TaskSystem {
         channels.position(|channel| channel.notify && channel.to == task)
     }
 
+    /// The channel that says what a channel's port is: the one that it joins, or itself.
+    pub fn port_of(&self, channel: usize) -> usize {
+        self.channels[channel].joins.unwrap_or(channel)
+    }
+
+    /// All channels that write into a channel's port, in file order: itself, and those that join the same queue.
+    pub fn sharing(&self, channel: usize) -> Vec<usize> {
+        let port = self.port_of(channel);
+        let all = 0..self.channels.len();
+        all.filter(|&other| self.port_of(other) == port).collect()
+    }
+
     /// The channel of a parallel section in the opposite direction between the same two tasks.
     pub fn partner(&self, channel: usize) -> Option<usize> {
         let one = &self.channels[channel];
@@ -514,6 +527,9 @@ pub struct Channel {
     pub notify: bool,
     /// Its role in a parallel section, whose reader waits for the message within its job.
     pub parallel: Option<Parallel>,
+    /// The channel whose queue it writes into; `None`: it has a port of its own. Then size, kind and places are those of that queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joins: Option<usize>,
     /// Maximum time from the end of the writing job until the message has arrived.
     pub transfer: Time,
     /// Maximum time from the writer's arrival to the reader's end.

@@ -12,26 +12,38 @@ use crate::node::Node;
 use crate::text::suggestion;
 use crate::units::Time;
 
+/// The channel that an attribute names, if it has one.
+pub(super) fn named(
+    node: &Node,
+    attribute: &str,
+    names: &[String],
+    errors: &mut Vec<Diagnostic>,
+) -> Option<usize> {
+    let name = node.maybe_text(attribute)?;
+    let found = names.iter().position(|one| *one == name);
+    if found.is_none() {
+        let known: Vec<&str> = names.iter().map(String::as_str).collect();
+        let help = suggestion(&name, &known, "channel");
+        errors.push(Diagnostic::new(
+            Problem::Unknown {
+                kind: "channel",
+                name,
+            },
+            node.place(attribute),
+            help,
+        ));
+    }
+    found
+}
+
 /// Notes which channels bring slices and results.
 pub(super) fn mark(channels: &mut [Channel], nodes: &[&Node], errors: &mut Vec<Diagnostic>) {
     let names: Vec<String> = channels.iter().map(|one| one.name.clone()).collect();
     for (index, node) in nodes.iter().enumerate().take(channels.len()) {
-        let Some(name) = node.maybe_text("answers") else {
+        let Some(slices) = named(node, "answers", &names, errors) else {
             continue;
         };
-        let Some(slices) = names.iter().position(|one| *one == name) else {
-            let known: Vec<&str> = names.iter().map(String::as_str).collect();
-            let help = suggestion(&name, &known, "channel");
-            errors.push(Diagnostic::new(
-                Problem::Unknown {
-                    kind: "channel",
-                    name,
-                },
-                node.place("answers"),
-                help,
-            ));
-            continue;
-        };
+        let name = &names[slices];
         let (from, to) = (channels[slices].from, channels[slices].to);
         if (channels[index].to, channels[index].from) != (from, to) {
             errors.push(wrong(

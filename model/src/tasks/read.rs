@@ -59,6 +59,7 @@ pub fn read(element: &Element, errors: &mut Vec<Diagnostic>) -> Option<TaskSyste
         return None;
     }
     super::parallel::mark(&mut channels, &places.channels, errors);
+    super::joins::mark(&mut channels, &places.channels, (policy, &names), errors);
     let system = TaskSystem {
         name: node.text("name"),
         about: node.maybe_text("about"),
@@ -243,6 +244,7 @@ fn channel(node: &Node, names: &[&str], errors: &mut Vec<Diagnostic>) -> Option<
         slots: small(node.integer("slots")),
         notify: node.boolean("notify"),
         parallel: None,
+        joins: None,
         transfer: node.time("transfer"),
         deadline: node.maybe_time("deadline"),
     })

@@ -45,14 +45,18 @@ pub fn write(system: &TaskSystem) -> String {
             ChannelKind::Sampling => "sampling",
             ChannelKind::Queue => "queue",
         };
+        // What a queue is, its own channel says.
+        let joins = channel.joins.map(|queue| &system.channels[queue].name);
+        let own = Some(channel).filter(|_| joins.is_none());
         writer
             .start("channel")
             .attribute("name", &channel.name)
             .attribute("from", &system.tasks[channel.from].name)
             .attribute("to", &system.tasks[channel.to].name)
-            .optional("size", not_zero(channel.size))
-            .attribute("kind", kind)
-            .optional("slots", (channel.slots > 1).then_some(channel.slots))
+            .optional("size", own.and_then(|one| not_zero(one.size)))
+            .optional("kind", own.map(|_| kind))
+            .optional("slots", own.map(|one| one.slots).filter(|slots| *slots > 1))
+            .optional("joins", joins)
             .optional("notify", channel.notify.then_some("true"))
             .optional("answers", system.answers(index))
             .optional("transfer", positive(channel.transfer))

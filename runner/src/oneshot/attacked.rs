@@ -129,13 +129,35 @@ impl Stand {
             return Vec::new();
         };
         let channels = one_shot.tasks.channels.iter().enumerate();
-        let own = channels.filter(|(_, channel)| one_shot.core(channel.to) == core);
-        own.map(|(index, channel)| {
+        let own = channels
+            .filter(|(_, channel)| one_shot.core(channel.to) == core && channel.joins.is_none());
+        own.map(|(index, _)| {
             let record = PORTS_OFFSET + one_shot.port(index) as u64 * PORT_SIZE;
-            let writer = one_shot.core(channel.from);
-            (record, self.attackers.contains(&writer))
+            let mut writers = one_shot.tasks.sharing(index).into_iter();
+            let from = |channel: usize| one_shot.core(one_shot.tasks.channels[channel].from);
+            let is_open = writers.any(|one| self.attackers.contains(&from(one)));
+            (record, is_open)
         })
         .collect()
+    }
+    /// Queues in a victim's memory that victims and attackers' cores write into: the offset of each record, and its places.
+    pub fn shared_queues(&self, core: u16) -> Vec<(u64, u16)> {
+        let Ok(one_shot) = of(&self.system) else {
+            return Vec::new();
+        };
+        let ports = layout::data(&self.system, one_shot, core).into_iter();
+        let shared = ports.filter(|&(port, _, _)| {
+            let sharing = one_shot.tasks.sharing(port).into_iter();
+            let mut cores = sharing.map(|one| one_shot.core(one_shot.tasks.channels[one].from));
+            let first = cores.clone().any(|one| self.victims.contains(&one));
+            first && cores.any(|one| self.attackers.contains(&one))
+        });
+        let records = shared.map(|(port, _, _)| {
+            let record = PORTS_OFFSET + one_shot.port(port) as u64 * PORT_SIZE;
+            (record, one_shot.slots(port))
+        });
+        let queues = records.filter(|one| one.1 > 0);
+        queues.collect()
     }
 }
 

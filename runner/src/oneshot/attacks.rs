@@ -8,6 +8,7 @@ use super::attacked::{Place, Stand, window};
 use bulkhead_abi::memory_map::{
     EXTERNAL_MEMORY, MEMORY_BASE, TILE_CORE, TILE_DOORBELL, TILE_REGISTERS, TILE_START,
 };
+use bulkhead_abi::one_shot::port::{QUEUE, WAITING_SHIFT};
 use bulkhead_abi::one_shot::{IMAGE_SIZE, PORT_SIZE};
 use bulkhead_random::Random;
 
@@ -33,6 +34,7 @@ const GROUPS: u32 = 64;
 pub fn library(stand: &Stand) -> Vec<Attack> {
     let mut all = timing(stand);
     all.extend(signals(stand));
+    all.extend(fellows(stand));
     all.extend(writing(stand));
     all
 }
@@ -207,6 +209,25 @@ fn signals(stand: &Stand) -> Vec<Attack> {
             register(Deed::Store(MEMORY_BASE), TILE_START, 1000),
         ),
     ]
+}
+
+/// What a writer of a queue does to the others: in each queue that an attacker's core may write, no place is free, and nothing that was put is read.
+fn fellows(stand: &Stand) -> Option<Attack> {
+    let shared = |core: u16| stand.shared_queues(core).into_iter().next();
+    let has_any = stand.victims.iter().any(|&core| shared(core).is_some());
+    let fill = |base: u64, core: u16| {
+        let (record, slots) = shared(core)?;
+        let full = Deed::StoreWord(u32::from(slots) << WAITING_SHIFT);
+        Some(step(full, base + record + QUEUE, Pattern::One, 0))
+    };
+    has_any.then(|| {
+        attack(
+            "queues filled",
+            "says of a queue that victims and others write into that all its places are taken",
+            true,
+            each(stand, fill),
+        )
+    })
 }
 
 /// Random writes to each part of the victims' memories.

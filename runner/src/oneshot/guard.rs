@@ -3,7 +3,7 @@
 //! Why it exists: the description says which core writes to which, and hence which core may access what; everything else is refused. What
 //! it deliberately does not know: how a guard works.
 //!
-//! The writer of a channel may read and write the lock, the news or positions, and the holder in the port's record, read the record's state
+//! Each writer of a channel's port may read and write the lock, the news or positions, and the holder in the port's record, read the record's state
 //! and address, and write the data. It may not change state and address, which say where the data is: a compromised writer cannot redirect
 //! the owner's port before the owner has initialised it. The writer of a channel with notification may ring. Where clocks differ, the
 //! master may read a core's request and write the answers; no other core may, and no core may write the master's record. No other core may
@@ -47,12 +47,14 @@ fn of_core(system: &System, one_shot: &OneShot, core: u16) -> Vec<GuardRule> {
         rule(READY, SENT, true, false);
         rule(SENT, SERVED, false, true);
     }
-    for (channel, begin, end) in layout::data(system, one_shot, core) {
+    // A port may have several writers. Each core gets its own rules, and one where the only writers are the reader's neighbours gets none.
+    let ports = layout::data(system, one_shot, core).into_iter();
+    let writers = ports.flat_map(|(port, begin, end)| {
+        let sharing = one_shot.tasks.sharing(port).into_iter();
+        sharing.map(move |channel| (channel, begin, end))
+    });
+    for (channel, begin, end) in writers.filter(|one| one_shot.needs_rules(one.0)) {
         let writer = one_shot.core(one_shot.tasks.channels[channel].from);
-        if writer == core {
-            // The channel never leaves the core.
-            continue;
-        }
         let record = PORTS_OFFSET + one_shot.port(channel) as u64 * PORT_SIZE;
         let mut rule = |from: u64, to: u64, read: bool, write: bool| {
             rules.push(GuardRule {
@@ -122,4 +124,63 @@ pub fn refusals(one_shot: &OneShot, refused: &[(u16, Refusals)]) -> Vec<Incident
         }
     });
     each.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkhead_model::{LoadOptions, load_system_text};
+
+    /// Two tasks of one core, one of another and a neighbour of the reader write into a queue.
+    #[test]
+    fn each_core_that_writes_into_a_queue_is_admitted_once() {
+        let text = r#"<system name="s" paradigm="one-shot" platform="epiphany3">
+            <task name="a" program="p::A" core="4" priority="1" period="9ms" cost="1us"/>
+            <task name="b" program="p::A" core="4" priority="2" period="9ms" cost="1us"/>
+            <task name="c" program="p::A" core="7" priority="1" period="9ms" cost="1us"/>
+            <task name="d" program="p::A" core="2" priority="2" period="9ms" cost="1us"/>
+            <task name="reader" program="p::A" core="2" priority="1" period="2ms" cost="1us"/>
+            <channel name="queue" from="d" to="reader" size="8B" kind="queue" slots="4"/>
+            <channel name="one" from="b" to="reader" joins="queue"/>
+            <channel name="two" from="a" to="reader" joins="queue"/>
+            <channel name="three" from="c" to="reader" joins="queue"/></system>"#;
+        let load = |rules: usize| {
+            let rules = format!("platform/local-memory[sram]@guard={rules}");
+            let options = LoadOptions {
+                overrides: vec![rules],
+                ..LoadOptions::default()
+            };
+            load_system_text("s", text, &options)
+        };
+        // Two cores with four rules each; the neighbour needs none.
+        let system = load(8).expect("valid");
+        let one_shot = system.one_shot.as_ref().expect("it is one");
+        let rules = rules(&system, one_shot);
+        let of_reader = &rules.iter().find(|one| one.0 == 2).expect("a guard").1;
+        assert_eq!(of_reader.len(), 8);
+        for core in [4, 7] {
+            let own: Vec<_> = of_reader.iter().filter(|one| one.tile == core).collect();
+            let record = PORTS_OFFSET + one_shot.port(0) as u64 * PORT_SIZE;
+            let may_write = |from: u64| own.iter().any(|one| one.from == from && one.write);
+            assert!(may_write(record + LOCK) && may_write(record + HOLDER));
+            assert!(!may_write(record + STATE));
+            let [(_, begin, end)] = layout::data(&system, one_shot, 2)[..] else {
+                panic!("one queue");
+            };
+            assert_eq!(end - begin, 4 * 8);
+            assert!(own.iter().any(|one| (one.from, one.to) == (begin, end)));
+        }
+        assert!(
+            rules
+                .iter()
+                .all(|(core, rules)| *core == 2 || rules.is_empty())
+        );
+        let errors = load(7).map(drop).expect_err("too few rules");
+        assert!(
+            errors
+                .to_string()
+                .contains("the guard of core 2 has 7 rules"),
+            "{errors}"
+        );
+    }
 }

@@ -67,10 +67,60 @@ pub struct Seen {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Queue {
     waiting: u64,
-    /// Maximum at a time, including one that finds no place.
+    /// Maximum at a time, of all writers, including those that find no place. 0 for a channel that joins another one's queue.
     pub most: u64,
-    /// Items that found no place.
+    /// Items of this channel's writer that found no place.
     pub lost: u64,
+}
+
+/// The channels by the names that markers give their ports.
+struct Ports {
+    by_name: BTreeMap<u64, usize>,
+    /// For each channel with a port: the channels that write into it, each with the core and the task that write.
+    writers: BTreeMap<usize, Vec<(usize, u16, usize)>>,
+}
+
+impl Ports {
+    fn of(system: &System, one_shot: &OneShot) -> Self {
+        let tasks = &one_shot.tasks;
+        let (mut by_name, mut writers) = (BTreeMap::new(), BTreeMap::<_, Vec<_>>::new());
+        for (index, channel) in tasks.channels.iter().enumerate() {
+            let port = tasks.port_of(index);
+            let writer = (index, one_shot.core(channel.from), channel.from);
+            writers.entry(port).or_default().push(writer);
+            if port == index {
+                let owner = layout::number(system, one_shot.core(channel.to));
+                let name = u64::from(owner) | ((one_shot.port(index) as u64) << 16);
+                by_name.insert(name, index);
+            }
+        }
+        Self { by_name, writers }
+    }
+
+    /// The channel of which a marker tells. Any core may mark anything, so markers count only for those ends of channels that are on their core. If several tasks
+    /// of the core write into a queue, it is the running one.
+    fn channel(
+        &self,
+        one_shot: &OneShot,
+        event: &MarkerEvent,
+        running: Option<(usize, Option<u64>)>,
+    ) -> Option<usize> {
+        let port = *self.by_name.get(&event.value)?;
+        let is_writer = matches!(event.kind, marker::PUT | marker::PUT_DONE | marker::FULL);
+        if !is_writer {
+            let reader = one_shot.tasks.channels[port].to;
+            return Some(port).filter(|_| one_shot.core(reader) == event.tile);
+        }
+        let writers = self.writers.get(&port)?.iter();
+        let here: Vec<_> = writers.filter(|one| one.1 == event.tile).collect();
+        let writer = match here[..] {
+            [only] => Some(only),
+            _ => here
+                .into_iter()
+                .find(|one| Some(one.2) == running.map(|one| one.0)),
+        };
+        writer.map(|one| one.0)
+    }
 }
 
 /// What is in progress on a core.
@@ -111,13 +161,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
         ends: vec![Vec::new(); tasks.flows.len()],
         spans: vec![<[Vec<MarkerEvent>; 2]>::default(); tasks.tasks.len()],
     };
-    let channels: BTreeMap<u64, usize> = (0..tasks.channels.len())
-        .map(|channel| {
-            let owner = layout::number(system, one_shot.core(tasks.channels[channel].to));
-            let name = u64::from(owner) | ((one_shot.port(channel) as u64) << 16);
-            (name, channel)
-        })
-        .collect();
+    let ports = Ports::of(system, one_shot);
     let mut sent = vec![Sent::default(); tasks.channels.len()];
     let periods: Vec<u64> = (0..tasks.tasks.len())
         .map(|task| period(system, one_shot, task, tick))
@@ -130,16 +174,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
             ..Core::default()
         });
         let task = |number: u64| core.tasks.get(usize::try_from(number).ok()?).copied();
-        // Any core may mark anything: its markers of a channel count only if that end of the channel is on the core.
-        let channel = channels.get(&event.value).copied();
-        let channel = channel.filter(|&channel| {
-            let channel = &tasks.channels[channel];
-            let end = match event.kind {
-                marker::PUT | marker::PUT_DONE | marker::FULL => channel.from,
-                _ => channel.to,
-            };
-            one_shot.core(end) == event.tile
-        });
+        let channel = ports.channel(one_shot, event, core.running);
         match event.kind {
             marker::RELEASE | marker::EVENT => {
                 let released: Vec<usize> = (0..64)
@@ -220,9 +255,11 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                     *most = (*most).max(if counts { *count } else { 0 });
                 }
                 if let Some(channel) = channel.filter(|_| event.kind == marker::PUT) {
-                    seen.queues[channel].put();
+                    seen.queues[tasks.port_of(channel)].put();
                     let released = core.running.and_then(|(_, released)| released);
-                    sent[channel].put(tasks.channels[channel].kind, released);
+                    if tasks.channels[channel].notify {
+                        sent[channel].put(tasks.channels[channel].kind, released);
+                    }
                 }
             }
             // It took part of the wait, and no more.
@@ -240,7 +277,9 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
             }
             marker::FULL => {
                 if let Some(channel) = channel {
-                    seen.queues[channel].lose();
+                    // It is the writer's loss; the item waits in the queue no more.
+                    seen.queues[tasks.port_of(channel)].take();
+                    seen.queues[channel].lost += 1;
                     sent[channel].0.pop_back();
                 }
             }
@@ -338,12 +377,7 @@ impl Queue {
         self.most = self.most.max(self.waiting);
     }
 
-    /// The item put last found no place.
-    fn lose(&mut self) {
-        self.waiting = self.waiting.saturating_sub(1);
-        self.lost += 1;
-    }
-
+    /// An item was taken, or found no place.
     fn take(&mut self) {
         self.waiting = self.waiting.saturating_sub(1);
     }
@@ -440,6 +474,58 @@ mod tests {
             let seen = seen(forger, &reads);
             assert_eq!((of(&seen), seen.vain[0]), ((0, 0, 0, 0, [0, 0]), 0));
         }
+    }
+
+    /// Two tasks of one core and one of another write into a queue; a fourth one, beside the reader, has no right to.
+    #[test]
+    fn each_writer_of_a_queue_is_told_apart() {
+        let text = r#"<system name="s" paradigm="one-shot" platform="epiphany3">
+            <task name="a" program="p::A" core="0" priority="1" period="9ms" cost="1us"/>
+            <task name="b" program="p::A" core="0" priority="2" period="9ms" cost="1us"/>
+            <task name="c" program="p::A" core="1" priority="1" period="9ms" cost="1us"/>
+            <task name="reader" program="p::A" core="2" priority="1" period="3ms" cost="1us"/>
+            <channel name="first" from="a" to="reader" joins="queue"/>
+            <channel name="queue" from="b" to="reader" size="8B" kind="queue" slots="2"/>
+            <channel name="last" from="c" to="reader" joins="queue"/></system>"#;
+        let system = load_system_text("s", text, &Default::default()).expect("valid");
+        let one_shot = system.one_shot.as_ref().expect("it is one");
+        let port = u64::from(layout::number(&system, 2)) | ((one_shot.port(1) as u64) << 16);
+        assert_eq!([0, 1, 2].map(|one| one_shot.port(one)), [0; 3]);
+        assert_eq!(one_shot.inputs(3), [1]);
+        // Core 0 has b's job at first, then a's; core 1 finds no place.
+        let events = [
+            (0, marker::BEGIN, 1),
+            (0, marker::PUT, port),
+            (1, marker::BEGIN, 0),
+            (1, marker::PUT, port),
+            (0, marker::PUT_DONE, port),
+            (0, marker::END, 0),
+            (0, marker::BEGIN, 0),
+            (0, marker::PUT, port),
+            (1, marker::FULL, port),
+            (1, marker::PUT_DONE, port),
+            (0, marker::PUT_DONE, port),
+            // Forged: this core only reads.
+            (2, marker::BEGIN, 0),
+            (2, marker::PUT, port),
+            (2, marker::PUT_DONE, port),
+            (2, marker::TAKE, port),
+            (2, marker::TAKEN, port),
+        ];
+        let events = events.into_iter().enumerate();
+        let events = events.map(|(at, (tile, kind, value))| MarkerEvent {
+            at: 10 * at as u64,
+            tile,
+            activity: 0,
+            kind,
+            value,
+        });
+        let seen = read(&system, one_shot, &events.collect::<Vec<_>>(), TICKS);
+        assert_eq!(seen.writes, [vec![30], vec![30], vec![60]]);
+        assert_eq!(seen.reads, [vec![], vec![10], vec![]]);
+        let queues: Vec<_> = seen.queues.iter().map(|one| (one.most, one.lost)).collect();
+        assert_eq!(queues, [(0, 0), (3, 0), (0, 1)]);
+        assert_eq!(seen.in_a_job, [[1, 0], [1, 1], [1, 0]]);
     }
 
     /// A job from `begin` to `end`; a little before its end it asks for a tick that has passed.

@@ -307,6 +307,7 @@ fn closed(one_shot: &Described, task: usize) -> String {
     let inputs: Vec<String> = one_shot
         .inputs(task)
         .into_iter()
+        .flat_map(|port| one_shot.tasks.sharing(port))
         .map(|channel| &one_shot.tasks.channels[channel])
         .map(|channel| {
             let writer = &one_shot.tasks.tasks[channel.from];
@@ -383,7 +384,9 @@ fn undelivered(system: &System, one_shot: &Described, seen: &Said<'_>) -> Vec<In
         }
         let lost = read.queues[index].lost;
         if lost > 0 {
-            let (name, places) = (&channel.name, one_shot.slots(index));
+            let queue = one_shot.tasks.port_of(index);
+            let name = &one_shot.tasks.channels[queue].name;
+            let places = one_shot.slots(queue);
             all.push(Incident {
                 crash: None,
                 kind: IncidentKind::Stopped,

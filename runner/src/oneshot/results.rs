@@ -83,7 +83,7 @@ pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured 
     let tick = ticks(TICK, per_second);
     let seen = jobs::read(system, one_shot, markers, tick);
     let bounds = bounds(one_shot, &system.platform);
-    let unlike = unlike_described(one_shot, &seen, per_second);
+    let unlike = unlike_described(one_shot, &seen, per_second).or(bounds.unbounded.clone());
     let judged = match unlike.clone() {
         Some(why) => Err(why),
         None => plan(&bounds.tasks).map_err(|error| error.to_string()),
@@ -158,7 +158,7 @@ struct Reading<'a> {
     bounds: &'a Bounds,
     constraints: &'a [Constraint],
     why: Option<String>,
-    /// The programs do something that bounds do not cover.
+    /// The programs do something that bounds do not cover, or nothing of this chip has a bound.
     unlike: bool,
     per_second: u64,
     end: u64,
@@ -263,9 +263,12 @@ impl Reading<'_> {
             let write = self.operation(channel.from, port.write + port.write_wait);
             let writes = &self.seen.writes[index];
             all.push(one(channel.from, "write", hops.clone(), writes, write));
-            let read = self.operation(channel.to, port.read + port.read_wait);
-            let reads = &self.seen.reads[index];
-            all.push(one(channel.to, "read", hops.clone(), reads, read));
+            // A queue is read by its own channel.
+            if channel.joins.is_none() {
+                let read = self.operation(channel.to, port.read + port.read_wait);
+                let reads = &self.seen.reads[index];
+                all.push(one(channel.to, "read", hops.clone(), reads, read));
+            }
             if channel.parallel.is_some() {
                 let bound = self.bound(Kind::Channel, &channel.name);
                 let handed = &self.seen.handed[index];
@@ -283,7 +286,8 @@ impl Reading<'_> {
     /// The places of queues, and the maximum number used.
     fn queues(&self) -> Vec<QuotaUse> {
         let channels = self.one_shot.tasks.channels.iter().enumerate();
-        let queues = channels.filter(|(index, _)| self.one_shot.slots(*index) > 0);
+        let queues = channels
+            .filter(|(index, channel)| self.one_shot.slots(*index) > 0 && channel.joins.is_none());
         queues
             .map(|(index, channel)| QuotaUse {
                 of: channel.name.clone(),
@@ -476,22 +480,20 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
     for queue in uses {
         let what = format!("queue {}", queue.of);
         let (used, limit) = (queue.used, queue.limit);
+        let tasks = &one_shot.tasks;
+        let channel = tasks.channels.iter().position(|one| one.name == queue.of);
+        let sharing = channel.map_or(Vec::new(), |channel| tasks.sharing(channel));
         let mut found = constraints.iter();
         let bound = found.find(|one| one.kind == Kind::Queue && one.subject == queue.of);
         match bound.and_then(|one| one.bound) {
             Some(most) => {
                 let relation = relation(used, most);
                 let text = format!("{what}: {used} items at most {relation} the bound of {most}");
-                let channel = one_shot
-                    .tasks
-                    .channels
-                    .iter()
-                    .find(|one| one.name == queue.of);
-                let ends = channel.map_or(Vec::new(), |channel| {
-                    let ends = [channel.from, channel.to];
-                    ends.map(|end| one_shot.tasks.tasks[end].name.as_str())
-                        .to_vec()
+                let ends = sharing.iter().flat_map(|&one| {
+                    let channel = &tasks.channels[one];
+                    [channel.from, channel.to].map(|end| tasks.tasks[end].name.as_str())
                 });
+                let ends: Vec<&str> = ends.collect();
                 let gone = any_gone(system, variant, &ends);
                 let held = Promise::judged(&variant.name, text, used <= most);
                 all.push(unless(held, &gone));
@@ -501,8 +503,13 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
             }
             None => {
                 let text = format!("{what}: a bound within {limit} places");
-                let slow = "its reader is slower than its writer, or a response has no bound";
-                let why = unlike.clone().unwrap_or_else(|| slow.to_owned());
+                let writers = match sharing.len() {
+                    2.. => "its writers together",
+                    _ => "its writer",
+                };
+                let why = unlike.clone().unwrap_or_else(|| {
+                    format!("its reader is slower than {writers}, or a response has no bound")
+                });
                 all.push(Promise::not_judged(&variant.name, text, why));
             }
         }

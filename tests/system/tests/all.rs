@@ -41,6 +41,7 @@ mod one_shot_host;
 mod one_shot_languages;
 mod one_shot_notify;
 mod one_shot_parallel;
+mod one_shot_queues;
 mod one_shot_stack;
 mod one_shot_systems;
 mod pager;

@@ -10,6 +10,7 @@ pub mod hostile;
 pub mod parallel;
 pub mod pipeline;
 pub mod queue;
+pub mod several;
 pub mod times;
 pub mod trips;
 pub mod watch;

@@ -139,10 +139,24 @@ impl<'a> Case<'a> {
             // A variant may have its own core.
             task.core = task.core.or(cores[old].map(u32::from));
         }
-        let channels = all.tasks.channels.iter().filter_map(|channel| {
+        let channels = 0..all.tasks.channels.len();
+        let has_ends = |channel: &usize| {
+            let channel = &all.tasks.channels[*channel];
+            number[channel.from].is_some() && number[channel.to].is_some()
+        };
+        let kept: Vec<usize> = channels.filter(has_ends).collect();
+        // The queue that the description names may have a writer without a core: the first other one stands for it then.
+        let owner = |port: usize| {
+            let place = |wanted: usize| kept.iter().position(|one| *one == wanted);
+            let first = kept.iter().position(|&one| all.tasks.port_of(one) == port);
+            place(port).or(first)
+        };
+        let channels = kept.iter().enumerate().filter_map(|(place, &index)| {
+            let channel = &all.tasks.channels[index];
             Some(bulkhead_model::tasks::Channel {
                 from: number[channel.from]?,
                 to: number[channel.to]?,
+                joins: owner(all.tasks.port_of(index)).filter(|one| *one != place),
                 ..channel.clone()
             })
         });
@@ -254,6 +268,12 @@ impl<'a> Case<'a> {
             let (from, to) = (part.core(channel.from), part.core(channel.to));
             cores.entry(from).or_default().bytes += TABLE[1];
             let owner = cores.entry(to).or_default();
+            if part.needs_rules(index) {
+                owner.rules += RULES + usize::from(channel.notify);
+            }
+            if channel.joins.is_some() {
+                continue;
+            }
             let places = match channel.kind {
                 ChannelKind::Sampling => 1,
                 ChannelKind::Queue => u64::from(channel.slots),
@@ -261,9 +281,6 @@ impl<'a> Case<'a> {
             let data = part.bytes(index).next_multiple_of(8).saturating_mul(places);
             owner.bytes = owner.bytes.saturating_add(TABLE[1] + data);
             owner.ports += 1;
-            if from != to {
-                owner.rules += RULES + usize::from(channel.notify);
-            }
         }
         let master = part.master(self.platform);
         for (&number, core) in &cores {

@@ -20,7 +20,7 @@ const TASK: &[&str] = &[
 ];
 /// The attributes that a channel here may specify.
 const CHANNEL: &[&str] = &[
-    "name", "from", "to", "size", "kind", "slots", "notify", "answers",
+    "name", "from", "to", "size", "kind", "slots", "notify", "answers", "joins",
 ];
 /// Elements that such a system has.
 const ELEMENTS: &[&str] = &["platform", "task", "channel", "flow", "variant"];
@@ -255,7 +255,8 @@ pub(super) fn tasks(
 /// Reports every broken rule that involves several elements.
 pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>) {
     let tasks = &system.tasks;
-    for (channel, node) in tasks.channels.iter().zip(root.all("channel")) {
+    let channels = tasks.channels.iter().zip(root.all("channel"));
+    for (channel, node) in channels.filter(|(channel, _)| channel.joins.is_none()) {
         if !(1..=ITEM).contains(&channel.size.0) {
             errors.push(wrong(
                 format!("an item of {} is not possible", channel.size),
@@ -354,7 +355,8 @@ pub(super) fn host(
 /// A core has a limited number of records.
 pub(super) fn ports(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>) {
     let mut ports: BTreeMap<u16, usize> = BTreeMap::new();
-    for (channel, node) in system.tasks.channels.iter().zip(root.all("channel")) {
+    let channels = system.tasks.channels.iter().zip(root.all("channel"));
+    for (channel, node) in channels.filter(|(channel, _)| channel.joins.is_none()) {
         let owner = system.core(channel.to);
         let count = ports.entry(owner).or_default();
         *count += 1;
@@ -417,10 +419,11 @@ pub(super) fn guards(
             ));
         }
     }
-    for (channel, node) in system.tasks.channels.iter().zip(root.all("channel")) {
-        let (from, to) = (system.core(channel.from), system.core(channel.to));
+    let channels = system.tasks.channels.iter().zip(root.all("channel"));
+    for (index, (channel, node)) in channels.enumerate() {
+        let to = system.core(channel.to);
         let room = room(to);
-        if room == 0 || from == to {
+        if room == 0 || !system.needs_rules(index) {
             continue;
         }
         let rules = needed.entry(to).or_default();

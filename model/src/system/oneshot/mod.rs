@@ -171,9 +171,9 @@ impl OneShot {
         tasks.channels.iter().filter(here).map(of_writer).sum()
     }
 
-    /// The channels that a task reads: its inputs, in the order of the file.
+    /// The channels whose ports a task reads: its inputs, in the order of the file. A channel that joins a queue has no port of its own.
     pub fn inputs(&self, task: usize) -> Vec<usize> {
-        self.ends(|channel| channel.to == task)
+        self.ends(|channel| channel.to == task && channel.joins.is_none())
     }
 
     /// The channels that a task writes: its outputs, in the order of the file.
@@ -201,8 +201,18 @@ impl OneShot {
         channels.filter(|(_, c)| is(c)).map(|(i, _)| i).collect()
     }
 
+    /// Whether the guard of the reader's core needs rules for a channel: its writer is on another core, and no channel before it leads from there to the same port.
+    pub fn needs_rules(&self, channel: usize) -> bool {
+        let from = |channel: usize| self.core(self.tasks.channels[channel].from);
+        let own = from(channel);
+        let mut sharing = self.tasks.sharing(channel).into_iter();
+        let first = sharing.find(|&one| from(one) == own);
+        own != self.core(self.tasks.channels[channel].to) && first == Some(channel)
+    }
+
     /// The port of a channel on the core of its reader: inputs of the most urgent task come first.
     pub fn port(&self, channel: usize) -> usize {
+        let channel = self.tasks.port_of(channel);
         let core = self.core(self.tasks.channels[channel].to);
         let here = self.on_core(core);
         let mut ports = here.into_iter().flat_map(|task| self.inputs(task));

@@ -45,8 +45,12 @@ pub(crate) fn write(writer: &mut Writer, system: &System, one_shot: &OneShot) {
             .start("channel")
             .attribute("name", &channel.name)
             .attribute("from", &tasks.tasks[channel.from].name)
-            .attribute("to", &tasks.tasks[channel.to].name)
-            .size("size", channel.size);
+            .attribute("to", &tasks.tasks[channel.to].name);
+        if let Some(queue) = channel.joins {
+            writer.attribute("joins", &tasks.channels[queue].name).end();
+            continue;
+        }
+        writer.size("size", channel.size);
         if channel.kind == ChannelKind::Queue {
             writer
                 .attribute("kind", "queue")

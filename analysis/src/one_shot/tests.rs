@@ -1,0 +1,118 @@
+//! Bounds by hand: interrupts, drifts, rounds, and what others add.
+
+use super::*;
+
+/// By hand: ticks of 100, interrupts of 10. A job of 95 takes 105, so it touches a second tick and takes 115.
+#[test]
+fn a_job_touches_ticks_that_it_only_reaches_by_interrupts() {
+    let interrupted = |job, tick, rings| Interrupts { tick, rings }.job(job, 100);
+    assert_eq!(interrupted(50, 10, 0), 60);
+    assert_eq!(interrupted(95, 10, 0), 115);
+    assert_eq!(interrupted(0, 10, 0), 10);
+    assert_eq!(interrupted(1, 100, 0), u64::MAX);
+    // 3 rings per tick, and a job may touch one more tick than it has tick interrupts: 50 + 10 + 6, and 90 + 20 + 9.
+    assert_eq!(interrupted(50, 10, 3), 66);
+    assert_eq!(interrupted(90, 10, 3), 119);
+}
+
+/// By hand: 1 ms of a timer that is 100 ppm fast are 999 900.009 ns, of one that is 100 ppm slow 1 000 100.01 ns.
+#[test]
+fn a_fast_timer_has_shorter_periods() {
+    let of = |drift| Drift(drift).shorten(1_000_000_000, 1000);
+    assert_eq!(
+        [of(0), of(100), of(-100)],
+        [1_000_000_000, 999_900_000, 1_000_100_000]
+    );
+}
+
+/// If a system runs for longer, what its clocks drift apart until then is twice in the transfer of a notified item, and once in that of a slice.
+#[test]
+fn an_error_of_clocks_is_in_the_transfer() {
+    let of = |channels: &str, wait: &str, duration: &str| {
+        let text = format!(
+            r#"<system name="s" paradigm="one-shot" platform="epiphany3-clocks" duration="{duration}">
+            <task name="a" program="p::A" core="1" priority="1" period="5ms" cost="1us"{wait}/>
+            <task name="b" program="p::B" core="3" priority="1" period="5ms" cost="1us"{wait}/>
+            <task name="c" program="p::C" core="0" priority="1" period="5ms" cost="1us"/>{channels}</system>"#
+        );
+        let system = bulkhead_model::load_system_text("s", &text, &Default::default());
+        let system = system.expect("valid");
+        let one_shot = system.one_shot.as_ref().expect("it is one");
+        let errors = crate::one_shot_clocks::clock_bounds(one_shot, &system.platform);
+        let both: u64 = errors.iter().map(|one| one.end.0).sum();
+        assert_eq!(errors.len(), 2);
+        let transfer = bounds(one_shot, &system.platform).tasks.channels[0].transfer;
+        (transfer.0, both)
+    };
+    let more = |channels: &str, wait: &str| {
+        let (short, long) = (of(channels, wait, "100ms"), of(channels, wait, "300ms"));
+        (long.0 - short.0, long.1 - short.1)
+    };
+    let told = r#"<channel name="x" from="a" to="b" size="8B" notify="true"/>"#;
+    let (transfer, errors) = more(told, "");
+    assert!(errors > 0);
+    assert_eq!(transfer, 2 * errors);
+    let section = r#"<channel name="x" from="a" to="b" size="8B"/><channel name="y" from="b" to="a" size="8B" answers="x"/>"#;
+    let (transfer, errors) = more(section, r#" wait="1ms""#);
+    assert_eq!(transfer, errors);
+}
+
+fn pair(size: u64, other: bool) -> Bounds {
+    let more = r#"<task name="c" program="p::C" core="2" priority="1" period="1ms" cost="1us"/>
+        <channel name="d" from="c" to="b" size="8B"/>"#;
+    let text = format!(
+        r#"<system name="s" paradigm="one-shot" platform="epiphany3">
+        <task name="a" program="p::A" core="0" priority="1" period="1ms" cost="1us"/>
+        <task name="b" program="p::B" core="3" priority="1" period="1ms" cost="1us"/>
+        <channel name="x" from="a" to="b" size="{size}B"/>{}</system>"#,
+        if other { more } else { "" }
+    );
+    let system = bulkhead_model::load_system_text("s", &text, &Default::default());
+    let system = system.expect("valid");
+    bounds(
+        system.one_shot.as_ref().expect("it is one"),
+        &system.platform,
+    )
+}
+
+/// A host at the end of the row reads at most 131 words of one core, twice. The link into core 3 carries the answers of no other core,
+/// so each of its packets counts once for the write, and the reader's job has as many more accesses.
+#[test]
+fn a_host_core_counts_like_traffic_of_others() {
+    let of = |host: &str| {
+        let text = format!(
+            r#"<system name="s" paradigm="one-shot" platform="epiphany3"{host}>
+            <task name="a" program="p::A" core="0" priority="1" period="1ms" cost="1us"/>
+            <task name="b" program="p::B" core="3" priority="1" period="1ms" cost="1us"/>
+            <channel name="x" from="a" to="b" size="8B"/></system>"#
+        );
+        let system = bulkhead_model::load_system_text("s", &text, &Default::default());
+        let system = system.expect("valid");
+        bounds(
+            system.one_shot.as_ref().expect("it is one"),
+            &system.platform,
+        )
+    };
+    let (alone, beside) = (of(""), of(r#" host="15""#));
+    let more = beside.ports[0].write_wait - alone.ports[0].write_wait;
+    // The memory's turns, and requests on the way that the write shares with the host's answers from cores 0 and 3.
+    assert!(
+        (262 * ACCESS..262 * (ACCESS + 4 * 8)).contains(&more),
+        "{more}"
+    );
+    assert!(beside.jobs[1] >= alone.jobs[1] + 262 * ACCESS);
+}
+
+/// Three hops along the first row; a round of eight bytes takes 9 + 3 h = 18 cycles, measured (docs/reference/mesh.md).
+#[test]
+fn rounds_are_at_least_those_of_the_mesh() {
+    let alone = pair(8, false);
+    let port = alone.ports[0];
+    assert_eq!(port.hops, 3);
+    // Two answers, each with at most three edges and an access more than measured.
+    let answers = port.write - port.read;
+    assert!((2 * 18..=2 * 24).contains(&answers), "{answers}");
+    assert!(pair(40, false).ports[0].write > port.write);
+    // Another writer to the same memory, over the same last links, makes both wait longer.
+    assert!(pair(8, true).ports[0].write_wait > port.write_wait);
+}

@@ -1,0 +1,389 @@
+//! Waits for ports in a system where a queue has several writers.
+//!
+//! Why it exists: the lock of such a queue is not fair, so an operation may wait for the operations of all others of the queue, and whoever waits keeps asking over the
+//! network. What it deliberately does not know: responses; its caller says how many operations of each task may fall within one operation of another.
+//!
+//! - *While one has the lock, the other writers of its queue have nothing under way but one question each.* So their items do not delay it, only their questions do.
+//! - *Questions.* A writer that waits has one question or answer under way. How often it asks does not matter then: a packet that finds k packets ahead of it in its input
+//!   port of a link, with p other ports in use, lets at most k + (k + 1) p packets pass, as for rivals ([`crate::one_shot_rivals`]). Packets of items that are ahead of it
+//!   let others pass, too, once each.
+//! - *Waiting for the lock.* An operation waits for all operations of the queue's other cores that may fall within it, each with its waits on the network and the way of
+//!   the store that gives the lock back, and for the interrupts of those cores.
+//! - *Attempts.* Nobody asks for ever. If the others may have the lock for longer than somebody asks for it, an operation may fail, and nothing says when an item is read.
+//! - All this holds for operations that are shorter than a tick, because every period has a tick at least.
+
+use crate::one_shot::{BEHIND, Interrupts, Port, QUESTIONS, WORDS, moves, writes};
+use crate::one_shot_mesh::{ACCESS, Load, Mesh};
+use crate::one_shot_rivals::{ATTEMPTS, Rivals, patience};
+use bulkhead_model::system::OneShot;
+use bulkhead_model::system::oneshot::TICK;
+use std::collections::BTreeMap;
+
+/// For each channel, in cycles of a core.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waits {
+    /// Of a write, for the lock and on the network.
+    pub write: Vec<u64>,
+    /// Of a read, for the lock and for accesses of others to the reader's memory.
+    pub read: Vec<u64>,
+    /// Of a write, on the network alone.
+    pub network: Vec<u64>,
+    /// Requests at the reader's memory while another core performs one operation.
+    pub requests: Vec<u64>,
+    /// Why no bound of the chip holds, if so.
+    pub unbounded: Option<String>,
+}
+
+/// What all waits follow from.
+pub(crate) struct Queues<'a> {
+    pub mesh: &'a Mesh<'a>,
+    pub system: &'a OneShot,
+    /// Operations alone.
+    pub ports: &'a [Port],
+    /// For each task: the maximum number of its jobs whose operations may fall within one operation of another task.
+    pub turns: &'a [u64],
+    /// Loads of a host core.
+    pub looks: &'a Load,
+    /// Cycles of the shortest tick.
+    pub tick: u64,
+}
+
+impl Queues<'_> {
+    fn core(&self, task: usize) -> u16 {
+        self.system.core(task)
+    }
+
+    fn ends(&self, channel: usize) -> (u16, u16) {
+        let channel = &self.system.tasks.channels[channel];
+        (self.core(channel.from), self.core(channel.to))
+    }
+
+    fn interrupt(&self, task: usize) -> u64 {
+        Interrupts::of(self.system, self.mesh.platform, self.core(task)).operation()
+    }
+
+    /// The other channels of the same queue whose writers are on other cores.
+    fn others(&self, channel: usize) -> Vec<usize> {
+        let own = self.ends(channel).0;
+        let sharing = self.system.tasks.sharing(channel).into_iter();
+        sharing.filter(|&one| self.ends(one).0 != own).collect()
+    }
+
+    /// How long the questions, items and answers of a write wait on the network and at the memory: for the items and the questions of other channels, and for one
+    /// question at a time of everybody who waits for a lock. `loads`: of each channel, without questions of those who wait for a lock.
+    fn network(&self, channel: usize, loads: &[Load], all: &Load, own_core: &Load) -> u64 {
+        let (mesh, (from, to)) = (self.mesh, self.ends(channel));
+        let others = self.others(channel);
+        let mut apart = own_core.clone();
+        for &other in &others {
+            apart.add(&loads[other]);
+        }
+        let own = &loads[channel];
+        let counted = mesh.wait(all, &apart, own);
+        // The store with which another writer of the queue gave the lock back, and its acknowledgement.
+        let behind = others.len() as u64 * BEHIND * mesh.packet(8) * own.links.len() as u64;
+        let channels = 0..self.ports.len();
+        let remote = channels.filter(|&one| self.ports[one].hops > 0);
+        let asking: Vec<(u16, u16)> = remote
+            .map(|one| self.ends(one))
+            .filter(|ends| ends.0 != from)
+            .collect();
+        let questions = Rivals::asking(mesh, &asking, to);
+        let buffer = mesh.platform.tile(from);
+        let buffer = buffer.map_or(1, |tile| tile.pipeline.store_buffer);
+        let words = WORDS + moves(self.system, channel);
+        let passing = questions.waits(mesh, (from, to), &Load::default()).write(
+            QUESTIONS + 2,
+            words,
+            buffer.into(),
+        );
+        let ahead = questions.beside(mesh, own, |link| all.links.get(link).copied().unwrap_or(0));
+        // Each of its accesses may find one of each of the others at the memory.
+        let at_memory = asking.iter().filter(|ends| ends.1 == to).count() as u64;
+        let accesses = (QUESTIONS + 2 + words) * at_memory * ACCESS;
+        counted + mesh.core_cycles(behind + ahead) + passing + accesses
+    }
+
+    /// How much longer an operation on the reader's own core takes because others access its memory meanwhile.
+    fn visited(&self, port: usize, alone: u64, all: &Load, loads: &[Load]) -> u64 {
+        let core = self.ends(port).1;
+        let sharing = self.system.tasks.sharing(port);
+        // Whoever waits for this lock does not move items.
+        let own: u64 = sharing.iter().map(|&one| loads[one].requests).sum();
+        let visits = all.memories.get(&core).copied().unwrap_or(0);
+        let items = visits - own;
+        let channels = 0..self.ports.len();
+        let asking = channels.filter(|&one| self.ports[one].hops > 0 && self.ends(one).1 == core);
+        let rounds: Vec<u64> = asking
+            .map(|one| self.mesh.shortest_round(self.ports[one].hops))
+            .collect();
+        let mut longer = 0;
+        loop {
+            let asked: u64 = rounds
+                .iter()
+                .map(|round| 1 + (alone + longer) / round)
+                .sum();
+            let next = (items + asked) * ACCESS;
+            if next == longer || next > self.tick {
+                return next;
+            }
+            longer = next;
+        }
+    }
+
+    /// All waits.
+    pub(crate) fn waits(&self) -> Waits {
+        let (mesh, tasks) = (self.mesh, &self.system.tasks);
+        let channels = 0..self.ports.len();
+        let loads: Vec<Load> = channels
+            .clone()
+            .map(|one| mesh.load_asking(self.system, one, &self.ports[one], 0))
+            .collect();
+        let mut all = self.looks.clone();
+        let mut of_core: BTreeMap<u16, Load> = BTreeMap::new();
+        for (index, load) in loads.iter().enumerate() {
+            all.add(load);
+            of_core.entry(self.ends(index).0).or_default().add(load);
+        }
+        let network: Vec<u64> = channels
+            .clone()
+            .map(|one| match self.ports[one].hops {
+                0 => 0,
+                _ => self.network(one, &loads, &all, &of_core[&self.ends(one).0]),
+            })
+            .collect();
+        let mut waits = Waits {
+            network,
+            ..Waits::default()
+        };
+        let is_aligned = self.system.master(mesh.platform).is_none();
+        for one in channels.clone() {
+            let port = tasks.port_of(one);
+            let (from, to) = self.ends(one);
+            let reader = tasks.channels[port].to;
+            let sharing = tasks.sharing(port);
+            let is_remote = |channel: &usize| self.ports[*channel].hops > 0;
+            // Tasks of one core never disturb each other, and those of a section wait for each other.
+            let is_section = tasks.channels[one].parallel.is_some() && is_aligned;
+            let is_alone = !sharing.iter().any(is_remote);
+            let visited = |task: usize, alone: u64| {
+                let alone = alone + self.interrupt(task);
+                self.visited(port, alone, &all, &loads)
+            };
+            // With the lock: from the memory's answer until the lock is given back there.
+            let holds = |channel: usize| {
+                let (port, task) = (&self.ports[channel], tasks.channels[channel].from);
+                let once = match port.hops {
+                    0 => port.write + visited(task, port.write),
+                    hops => port.write + waits.network[channel] + mesh.round(hops),
+                };
+                self.turns[task] * once + self.interrupt(task)
+            };
+            let read = self.ports[port].read;
+            let longer = visited(reader, read);
+            let by_reader = self.turns[reader] * (read + longer) + self.interrupt(reader);
+            let others = sharing.iter().copied();
+            let by_writers = |own: u16| -> u64 {
+                let others = others.clone().filter(|&other| self.ends(other).0 != own);
+                others.map(holds).sum()
+            };
+            let hops = self.ports[one].hops;
+            let locked = match hops {
+                _ if is_alone || is_section => 0,
+                0 => by_writers(from),
+                _ => by_reader + by_writers(from),
+            };
+            let write = match hops {
+                _ if is_alone => 0,
+                0 => locked + visited(tasks.channels[one].from, self.ports[one].write),
+                hops => locked + waits.network[one] + mesh.round(hops),
+            };
+            let read = match hops {
+                _ if is_alone || tasks.channels[one].joins.is_some() => 0,
+                hops if is_section => {
+                    waits.network[one] + self.interrupt(tasks.channels[one].from) + mesh.round(hops)
+                }
+                _ => by_writers(to) + longer,
+            };
+            let asks = locked / mesh.shortest_round(hops) + 1;
+            waits.write.push(write);
+            waits.read.push(read);
+            waits.requests.push(match hops {
+                0 => 0,
+                _ => loads[one].requests + writes(tasks, one) * asks,
+            });
+            if waits.unbounded.is_none() && sharing.len() > 1 {
+                waits.unbounded = self.fails(one, locked, by_writers(to));
+            }
+        }
+        if waits.unbounded.is_none() {
+            waits.unbounded = channels
+                .flat_map(|one| {
+                    let (port, channel) = (&self.ports[one], &tasks.channels[one]);
+                    [
+                        (one, channel.from, port.write + waits.write[one]),
+                        (one, channel.to, port.read + waits.read[one]),
+                    ]
+                })
+                .find_map(|(one, task, length)| self.is_long(one, task, length));
+        }
+        waits
+    }
+
+    /// Why an operation on a queue may fail: somebody asks for less time than others may have the lock.
+    fn fails(&self, channel: usize, write: u64, read: u64) -> Option<String> {
+        let (tasks, platform) = (&self.system.tasks, self.mesh.platform);
+        let one = &tasks.channels[channel];
+        let own = |core: u16| {
+            platform
+                .tile(core)
+                .map_or(0, |tile| patience(&tile.pipeline))
+        };
+        let hops = self.ports[channel].hops;
+        let writer = match hops {
+            0 => own(self.core(one.from)),
+            hops => ATTEMPTS * self.mesh.shortest_round(hops),
+        };
+        let reader = own(self.core(one.to));
+        let all = [(one.from, write, writer), (one.to, read, reader)];
+        let (task, wait, asks) = all.into_iter().find(|(_, wait, asks)| wait > asks)?;
+        let queue = &tasks.channels[tasks.port_of(channel)].name;
+        let name = &tasks.tasks[task].name;
+        Some(format!(
+            "other cores may have the lock of the queue {queue} for {wait} cycles, but `{name}` asks for it for {asks} only: an operation may fail. Fewer writers, \
+             smaller items or writers closer to the reader would do"
+        ))
+    }
+
+    /// Why an operation may touch more jobs of others than are counted.
+    fn is_long(&self, channel: usize, task: usize, length: u64) -> Option<String> {
+        let length = length + self.interrupt(task);
+        let tasks = &self.system.tasks;
+        (length > self.tick).then(|| {
+            format!(
+                "an operation of `{}` on `{}` may take {length} cycles, longer than a tick of {TICK}, and bounds of systems with several writers of a queue hold for shorter ones only",
+                tasks.tasks[task].name, tasks.channels[channel].name
+            )
+        })
+    }
+
+    /// The longest operation on a port that a task writes or reads, in cycles.
+    pub(crate) fn longest(&self, task: usize, waits: &Waits) -> u64 {
+        let tasks = &self.system.tasks;
+        let uses = (0..self.ports.len()).filter(|&one| {
+            let sharing = tasks.sharing(one);
+            let mut ends = sharing.iter().map(|&one| &tasks.channels[one]);
+            ends.any(|one| one.from == task || one.to == task)
+        });
+        let lengths = uses.map(|one| {
+            let (port, channel) = (&self.ports[one], &tasks.channels[one]);
+            let write = port.write + waits.write[one] + self.interrupt(channel.from);
+            let read = port.read + waits.read[one] + self.interrupt(channel.to);
+            write.max(read)
+        });
+        lengths.max().unwrap_or(0)
+    }
+}
+
+/// How many operations of a task may fall within one of this many nanoseconds: those of its jobs that far apart, each of which ends within its response.
+pub(crate) fn turns(length: u64, response: u64, (period, jitter): (u64, u64)) -> u64 {
+    let window = length.saturating_add(response).saturating_add(jitter);
+    window.div_ceil(period.max(1)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::one_shot::{Bounds, bounds};
+
+    /// A reader on core 5 that takes an item in each millisecond, and writers, each with its core, period and cost.
+    fn of(writers: &[(u16, u64, u64)]) -> Bounds {
+        let mut text = String::from(
+            r#"<system name="s" paradigm="one-shot" platform="epiphany3">
+            <task name="reader" program="p::R" core="5" priority="99" period="1ms" cost="9us"/>"#,
+        );
+        let mut channels = String::new();
+        for (number, (core, period, cost)) in writers.iter().enumerate() {
+            let of_queue = match number {
+                0 => r#"size="8B" kind="queue" slots="20""#,
+                _ => r#"joins="c0""#,
+            };
+            text += &format!(
+                r#"<task name="w{number}" program="p::W" core="{core}" priority="{}" period="{period}ms" cost="{cost}us"/>"#,
+                number + 1
+            );
+            channels +=
+                &format!(r#"<channel name="c{number}" from="w{number}" to="reader" {of_queue}/>"#);
+        }
+        let text = text + &channels + "</system>";
+        let system = bulkhead_model::load_system_text("s", &text, &Default::default());
+        let system = system.expect("valid");
+        bounds(
+            system.one_shot.as_ref().expect("it is one"),
+            &system.platform,
+        )
+    }
+
+    #[test]
+    fn as_many_operations_count_as_fit_into_one() {
+        // Jobs of 100 that end after 60 at the latest: two of them are 40 apart at least, three 140.
+        let of = |length| turns(length, 60, (100, 0));
+        assert_eq!([of(0), of(40), of(41), of(140), of(141)], [1, 1, 2, 2, 3]);
+        assert_eq!(turns(40, 60, (100, 1)), 2);
+    }
+
+    /// Each writer waits for the operation of each other core, and the reader for all; tasks of one core never meet.
+    #[test]
+    fn an_operation_waits_for_those_of_all_other_cores() {
+        let two = of(&[(4, 8, 9), (6, 8, 9)]);
+        let three = of(&[(4, 8, 9), (6, 8, 9), (1, 8, 9)]);
+        let neighbours = of(&[(4, 8, 9), (4, 8, 9)]);
+        assert_eq!((&two.unbounded, &three.unbounded), (&None, &None));
+        let own = |bounds: &Bounds| bounds.ports[0].write;
+        let wait = |bounds: &Bounds| bounds.ports[0].write_wait;
+        let interrupt = 350 + 40;
+        assert!(wait(&three) >= wait(&two) + own(&two) + interrupt);
+        assert!(wait(&neighbours) + own(&two) + interrupt <= wait(&two));
+        assert!(three.ports[0].read_wait >= two.ports[0].read_wait + own(&two) + interrupt);
+        // A writer beside the reader has no way, but waits, too.
+        let beside = of(&[(5, 8, 9), (6, 8, 9)]);
+        assert_eq!(beside.ports[0].hops, 0);
+        assert!(beside.ports[0].write_wait >= own(&beside) + interrupt);
+        assert!(beside.ports[1].write_wait >= own(&beside) + interrupt);
+    }
+
+    /// Two jobs of a writer may fall within an operation of another one only if the first may end as late as the second one begins: here, because a neighbour may keep it
+    /// waiting for nearly a period.
+    #[test]
+    fn a_late_writer_counts_twice() {
+        let beside = |neighbour: u64| of(&[(4, 8, 9), (6, 8, 9), (6, 80, neighbour)]);
+        let (early, late) = (beside(9), beside(7990));
+        assert_eq!((&early.unbounded, &late.unbounded), (&None, &None));
+        let more = late.ports[0].write_wait - early.ports[0].write_wait;
+        assert!(more >= early.ports[1].write, "{more}");
+    }
+
+    #[test]
+    fn where_nothing_bounds_the_lock_it_is_said() {
+        let many: Vec<_> = [0, 1, 2, 3, 4, 6, 7, 8].map(|core| (core, 16, 9)).into();
+        let bounds = of(&many);
+        let why = bounds.unbounded.clone().expect("a reason");
+        assert!(why.contains("the lock of the queue c0"), "{why}");
+        assert_eq!(bounds.beside(), format!("no bound holds: {why}"));
+        let plan = crate::plan::plan(&bounds.tasks);
+        let holds = plan.is_ok_and(|plan| plan.schedulable);
+        assert!(!holds, "nothing was judged");
+        // Kernels watch jobs without bounds, too: a budget has 32 bits.
+        assert!(
+            bounds.jobs.iter().all(|one| *one < 1 << 32),
+            "{:?}",
+            bounds.jobs
+        );
+        let overloaded = of(&[(4, 8, 9), (6, 8, 9000)]);
+        let why = overloaded.unbounded.expect("a reason");
+        assert!(
+            why.contains("`w1` shares a queue of several writers"),
+            "{why}"
+        );
+    }
+}
