@@ -56,6 +56,8 @@ pub const PROCESS: u64 = 3;
 pub const START: u64 = 4;
 /// Opcode: begins no other packet (camera).
 pub const STOP: u64 = 5;
+/// Opcode: writes the eight bytes of [`SOURCE`] again and again, [`LENGTH`] bytes in all, to [`DESTINATION`] (accelerator).
+pub const FILL: u64 = 6;
 
 /// Bit of [`ENABLE`]: a command has ended; of a camera, a frame.
 pub const AT_END: u64 = 1;
@@ -132,7 +134,10 @@ mod tests {
             0x70, 0x78, 0x80, 0x88, 0x90, 0x98,
         ];
         assert_eq!(all, expected);
-        assert_eq!([READ, WRITE, PROCESS, START, STOP], [1, 2, 3, 4, 5]);
+        assert_eq!(
+            [READ, WRITE, PROCESS, START, STOP, FILL],
+            [1, 2, 3, 4, 5, 6]
+        );
         assert_eq!([AT_END, AT_REFUSAL, AT_PACKET], [1, 2, 4]);
         assert_eq!(Kind::Accelerator as u8, 3);
         assert_eq!(Cause::Block as u8, 5);

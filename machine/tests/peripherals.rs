@@ -201,6 +201,27 @@ fn an_accelerator_reads_computes_and_writes() {
     }
 }
 
+/// A filled range has the word everywhere, and nothing beside it changes. Nothing is read, and only the rate of writes counts.
+#[test]
+fn an_accelerator_fills_memory() {
+    let (bytes, word) = (8 << 10, 0x0123_4567_89AB_CDEF_u64);
+    let mut p = Program::default();
+    command(&mut p, FILL, [word, BUFFER + 24, bytes]);
+    p.word(WFI);
+    let kind = PeripheralKind::Accelerator { compute: RATE / 10 };
+    let mut machine = machine(&chip(&[0], kind), &[((0, 0), p)]);
+    idle(&mut machine);
+    let filled = word.to_le_bytes().repeat(bytes as usize / 8);
+    let expected = [vec![0; 24], filled, vec![0; 40]].concat();
+    assert_eq!(memory_of(&machine, BUFFER, bytes + 64), expected);
+    assert!(begins(&machine, Transaction::DmaRead).is_empty());
+    // All bytes but those of a full bucket at the rate; the first and the last write are parts of a burst.
+    let writes = begins(&machine, Transaction::DmaWrite);
+    let (took, whole) = (writes[128] - writes[0], (bytes - 256) * SECOND / RATE);
+    assert!(took.abs_diff(whole) <= 512, "{took} {whole}");
+    keeps_its_rate(&writes[1..128]);
+}
+
 /// Packets come when the camera has them; those of a ring that is full are lost and counted, and software frees slots.
 #[test]
 fn a_camera_delivers_and_says_what_it_lost() {
@@ -278,7 +299,8 @@ fn a_slot_is_free_when_its_packet_was_delivered() {
 fn what_does_not_belong_to_the_program_is_refused_and_told() {
     let end = BUFFER + WINDOW;
     let none = 64 << 10;
-    let all: [(PeripheralKind, u64, [u64; 3], Cause, u64); 13] = [
+    let (unit, last) = (PeripheralKind::Accelerator { compute: 1 }, end - 256);
+    let all: [(PeripheralKind, u64, [u64; 3], Cause, u64); 16] = [
         (
             storage(),
             READ,
@@ -319,21 +341,12 @@ fn what_does_not_belong_to_the_program_is_refused_and_told() {
             u64::MAX,
         ),
         (storage(), PROCESS, [0, BUFFER, 512], Cause::Opcode, PROCESS),
-        (
-            camera(),
-            START,
-            [0, end - 256, 512],
-            Cause::Memory,
-            end - 256,
-        ),
+        (camera(), START, [0, last, 512], Cause::Memory, last),
         (camera(), START, [0, BUFFER, 300], Cause::Length, 300),
-        (
-            PeripheralKind::Accelerator { compute: 1 },
-            PROCESS,
-            [BUFFER, none, 64],
-            Cause::Memory,
-            none,
-        ),
+        (unit, PROCESS, [BUFFER, none, 64], Cause::Memory, none),
+        (unit, FILL, [BUFFER, none, 64], Cause::Memory, none),
+        (unit, FILL, [0, BUFFER, 60], Cause::Length, 60),
+        (storage(), FILL, [0, BUFFER, 512], Cause::Opcode, FILL),
     ];
     for (kind, opcode, arguments, cause, culprit) in all {
         let mut p = Program::default();

@@ -9,8 +9,8 @@ use bulkhead_model::platform::{
 
 /// Costs of a chip's first tile, in cycles of its hart.
 pub struct Costs<'a> {
-    platform: &'a Platform,
-    tile: &'a Tile,
+    pub(super) platform: &'a Platform,
+    pub(super) tile: &'a Tile,
 }
 
 impl<'a> Costs<'a> {
@@ -19,7 +19,7 @@ impl<'a> Costs<'a> {
         Self { platform, tile }
     }
 
-    fn hertz(&self) -> f64 {
+    pub(super) fn hertz(&self) -> f64 {
         self.tile.pipeline.clock.frequency.0 as f64
     }
 
@@ -44,7 +44,7 @@ impl<'a> Costs<'a> {
         f64::from(cycles) * self.hertz() / net.clock.frequency.0 as f64
     }
 
-    fn last(&self) -> Option<&Cache> {
+    pub(super) fn last(&self) -> Option<&Cache> {
         self.tile.l2.as_ref().or(self.tile.l1d.as_ref())
     }
 
@@ -116,10 +116,14 @@ impl<'a> Costs<'a> {
 
     /// A load of a chain in random order over `bytes`, each line once per round. `rows`: the rows of each bank that the set occupies.
     pub fn chain(&self, bytes: u64, rows: f64) -> Option<f64> {
-        let l1 = self.tile.l1d.as_ref()?;
         let open = 1.0 / rows.max(1.0);
         let memory = open * self.memory(true)? + (1.0 - open) * self.memory(false)?;
-        let memory = self.refreshed(memory);
+        self.chain_beyond(bytes, self.refreshed(memory))
+    }
+
+    /// The same if a load that no cache serves takes `memory` cycles.
+    pub fn chain_beyond(&self, bytes: u64, memory: f64) -> Option<f64> {
+        let l1 = self.tile.l1d.as_ref()?;
         let first = hits(l1, bytes);
         let below = match (&self.tile.l2, self.second()) {
             (Some(l2), Some(cost)) => {
@@ -227,7 +231,7 @@ impl<'a> Costs<'a> {
 }
 
 /// The share of time for which a memory serves requests; the rest is refresh.
-fn there(memory: &Memory) -> f64 {
+pub(super) fn there(memory: &Memory) -> f64 {
     let dram = &memory.dram;
     match dram.refresh_interval {
         0 => 1.0,
@@ -245,9 +249,14 @@ pub fn hops(columns: u16, from: u16, to: u16) -> u32 {
 /// The share of the accesses of a chain over `bytes`, each line once per round, that hits in a cache. If replacement follows the order of
 /// use, all lines of a set stay or none do. If it is random, a line stays while the other missing accesses of a round choose other ways:
 /// `h = (1 - 1/ways) ^ ((lines - 1) (1 - h))` for `lines` of a set.
-fn hits(cache: &Cache, bytes: u64) -> f64 {
+pub(super) fn hits(cache: &Cache, bytes: u64) -> f64 {
+    let span = cache.sets() * u64::from(cache.line);
+    hits_of(cache, bytes as f64 / span as f64)
+}
+
+/// The same for a set of the cache that so many of the lines share.
+pub(super) fn hits_of(cache: &Cache, lines: f64) -> f64 {
     let ways = f64::from(cache.ways);
-    let lines = bytes as f64 / (cache.sets() * u64::from(cache.line)) as f64;
     if lines <= ways {
         return 1.0;
     }

@@ -35,6 +35,7 @@ impl Chip<'_> {
                     unit: Unit::Nanoseconds,
                     x: bytes as f64 / KIB,
                     closed: cycles.map(|cycles| nanoseconds(tile, cycles)),
+                    ..Run::default()
                 }
             });
             (name, runs.collect())

@@ -10,10 +10,14 @@
 //! and end effects are below 1 %. Rivals copy twice the last cache, so they miss on every line.
 
 pub mod closed;
+mod colours;
 mod coupled;
 mod movers;
 mod parts;
 mod published;
+mod rivals;
+mod slowdown;
+pub mod streams;
 #[cfg(test)]
 mod tests;
 
@@ -32,6 +36,7 @@ use bulkhead_runner::session::{Plan, execute};
 use bulkhead_runner::{collect, place};
 use closed::{Costs, hops};
 use std::path::{Path, PathBuf};
+use streams::Stream;
 
 /// The program that measures.
 const PROGRAM: &str = "memory/measure";
@@ -62,6 +67,8 @@ pub struct Options {
 /// One program of a point.
 #[derive(Clone, Debug, Default)]
 struct Part {
+    /// [`PROGRAM`] if none is named.
+    program: Option<&'static str>,
     /// The platform's first one, if none is named.
     tile: Option<u16>,
     hart: u32,
@@ -72,21 +79,32 @@ struct Part {
     bytes: u64,
     bank: Option<u64>,
     ways: Option<(u32, u32)>,
+    /// The peripheral that it uses.
+    attached: Option<String>,
+}
+
+impl Part {
+    fn program(&self) -> &'static str {
+        self.program.unwrap_or(PROGRAM)
+    }
 }
 
 /// One run: the measured program first, then rivals.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Run {
     parts: Vec<Part>,
+    /// Changes of the platform for this run alone.
+    settings: Vec<String>,
     /// How the ticks of the measured part become the value of the point.
     unit: Unit,
     x: f64,
     closed: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Unit {
     /// Cycles of the hart per load or store.
+    #[default]
     Cycles,
     /// Nanoseconds for each load.
     Nanoseconds,
@@ -94,6 +112,8 @@ enum Unit {
     Transfer,
     /// Gigabytes in a second.
     Bandwidth,
+    /// Time relative to that of the measured program alone.
+    Slowdown,
 }
 
 /// A figure whose points are still to be measured.
@@ -126,7 +146,9 @@ pub fn measure(options: &Options, progress: &dyn Progress) -> Result<Measurement
     let library = Library::new(&place::root()?, Path::new("."))?;
     let what = "building the program that measures";
     progress.stage(Stage::Work { what });
-    let programs = library.build([PROGRAM]);
+    let parts = drafts.iter().flat_map(|draft| &draft.curves);
+    let parts = parts.flat_map(|(_, runs)| runs).flat_map(|run| &run.parts);
+    let programs = library.build(parts.map(Part::program));
     progress.stage(Stage::Done { name: what });
     let stand = Stand {
         platform: &platform,
@@ -182,14 +204,32 @@ impl Stand<'_> {
 
     /// The value of a point.
     fn value(&self, run: &Run) -> Result<f64, Error> {
-        let text = describe(self.platform, &self.options.platform, run);
+        let Spent {
+            ticks,
+            count,
+            per_second,
+        } = self.spent(run, &run.parts)?;
+        Ok(match run.unit {
+            Unit::Cycles => {
+                let hertz = self.tile()?.pipeline.clock.frequency.0 as f64;
+                ticks * hertz / per_second / count
+            }
+            Unit::Nanoseconds => ticks * 1e9 / per_second / count,
+            Unit::Transfer => ticks * 1e6 / per_second / count / run.x,
+            Unit::Bandwidth => count * per_second / ticks / 1e9,
+            Unit::Slowdown => {
+                let measured = run.parts.get(..1).unwrap_or_default();
+                ticks / self.spent(run, measured)?.ticks
+            }
+        })
+    }
+
+    /// What the first of some parts takes if exactly these run.
+    fn spent(&self, run: &Run, parts: &[Part]) -> Result<Spent, Error> {
+        let text = describe(self.platform, &self.options.platform, parts);
+        let changes = self.options.overrides.iter().chain(&run.settings);
         let load = LoadOptions {
-            overrides: self
-                .options
-                .overrides
-                .iter()
-                .map(|one| format!("platform/{one}"))
-                .collect(),
+            overrides: changes.map(|one| format!("platform/{one}")).collect(),
             ..LoadOptions::default()
         };
         let system = load_system_text("point.xml", &text, &load)?;
@@ -215,30 +255,34 @@ impl Stand<'_> {
         };
         let begin = of(MarkerKind::MeasureBegin).ok_or_else(failed)?;
         let end = of(MarkerKind::MeasureEnd).ok_or_else(failed)?;
-        let (ticks, count) = ((end.at - begin.at) as f64, begin.value.max(1) as f64);
-        let per_second = per_second as f64;
-        Ok(match run.unit {
-            Unit::Cycles => {
-                let hertz = self.tile()?.pipeline.clock.frequency.0 as f64;
-                ticks * hertz / per_second / count
-            }
-            Unit::Nanoseconds => ticks * 1e9 / per_second / count,
-            Unit::Transfer => ticks * 1e6 / per_second / count / run.x,
-            Unit::Bandwidth => count * per_second / ticks / 1e9,
+        Ok(Spent {
+            ticks: (end.at - begin.at) as f64,
+            count: begin.value.max(1) as f64,
+            per_second: per_second as f64,
         })
     }
 }
 
-/// The description of a run.
-fn describe(platform: &Platform, reference: &Path, run: &Run) -> String {
+/// What a measured program took.
+struct Spent {
+    ticks: f64,
+    /// Loads, stores, bytes or transfers.
+    count: f64,
+    /// Ticks of a second.
+    per_second: f64,
+}
+
+/// The description of a run of some parts.
+fn describe(platform: &Platform, reference: &Path, parts: &[Part]) -> String {
     let mut text = format!(
         "<system name=\"point\" paradigm=\"bare\" platform=\"{}\" duration=\"{LONGEST}\"><domain name=\"d\">",
         reference.display()
     );
-    for (index, part) in run.parts.iter().enumerate() {
+    for (index, part) in parts.iter().enumerate() {
         text.push_str(&format!(
-            "<app name=\"p{index}\" harts=\"{}\" program=\"{PROGRAM}\"",
-            part.hart
+            "<app name=\"p{index}\" harts=\"{}\" program=\"{}\"",
+            part.hart,
+            part.program()
         ));
         for (name, number) in [("tile", part.tile), ("memory-tile", part.memory)] {
             if let Some(number) = number {
@@ -257,6 +301,9 @@ fn describe(platform: &Platform, reference: &Path, run: &Run) -> String {
         text.push('>');
         for (name, value) in &part.arguments {
             text.push_str(&format!("<argument name=\"{name}\" value=\"{value}\"/>"));
+        }
+        if let Some(peripheral) = &part.attached {
+            text.push_str(&format!("<attach peripheral=\"{peripheral}\"/>"));
         }
         text.push_str("</app>");
     }
@@ -325,10 +372,13 @@ fn drafts(platform: &Platform, options: &Options) -> Vec<Draft> {
     ];
     all.extend(chip.rivals_in_cache());
     all.extend(chip.rivals_in_memory());
+    all.extend(chip.rivals_by_colour());
+    all.extend(chip.rivals_by_translator());
     if platform.kind == PlatformKind::Bare {
         all.extend(chip.tiles());
         all.extend(chip.memories());
         all.extend(chip.beside_all());
+        all.extend(chip.slowdown());
         all.extend(chip.dma());
         all.extend(chip.coupled());
     }
@@ -385,6 +435,7 @@ impl Chip<'_> {
             unit: Unit::Cycles,
             x: bytes as f64 / KIB,
             closed: self.costs.chain(bytes, self.costs.rows(bytes)),
+            ..Run::default()
         };
         let sizes = sizes(4 << 10, self.beyond());
         Draft {
@@ -434,6 +485,7 @@ impl Chip<'_> {
             unit: Unit::Cycles,
             x,
             closed,
+            ..Run::default()
         };
         Draft {
             figure: Figure {
@@ -466,6 +518,7 @@ impl Chip<'_> {
                 unit: Unit::Cycles,
                 x: chains as f64,
                 closed,
+                ..Run::default()
             }
         };
         let all = (1..=CHAINS).map(|n| {
@@ -509,7 +562,7 @@ impl Chip<'_> {
 
     fn bandwidth(&self) -> Draft {
         let sizes = sizes(4 << 10, self.beyond());
-        let curve = |role: &'static str| {
+        let curve = |(role, stream): (&'static str, Stream)| {
             let runs = sizes.iter().map(|&bytes| {
                 let rounds = (self.loads * 8).div_ceil(bytes).max(1);
                 Run {
@@ -524,7 +577,8 @@ impl Chip<'_> {
                     }],
                     unit: Unit::Bandwidth,
                     x: bytes as f64 / KIB,
-                    closed: None,
+                    closed: self.costs.stream(stream, bytes),
+                    ..Run::default()
                 }
             });
             (role.to_owned(), runs.collect::<Vec<Run>>())
@@ -540,112 +594,14 @@ impl Chip<'_> {
                 sizes: self.caches(),
                 curves: Vec::new(),
             },
-            curves: ["read", "write", "copy"].map(curve).into(),
+            curves: [
+                ("read", Stream::Read),
+                ("write", Stream::Write),
+                ("copy", Stream::Copy),
+            ]
+            .map(curve)
+            .into(),
         }
-    }
-
-    /// A rival that copies as fast as it can.
-    fn rival(&self, hart: u32) -> Part {
-        let bytes = (2 * self.last).min(self.largest);
-        Part {
-            hart,
-            arguments: vec![
-                ("role", "copy".to_owned()),
-                ("bytes", bytes.to_string()),
-                ("forever", "true".to_owned()),
-            ],
-            bytes,
-            ..Part::default()
-        }
-    }
-
-    /// A curve over the number of rivals.
-    fn beside(
-        &self,
-        name: &str,
-        victim: &Part,
-        rival: impl Fn(u32, &mut Part),
-    ) -> (String, Vec<Run>) {
-        let harts = self
-            .tile
-            .cluster
-            .as_ref()
-            .map_or(1, |cluster| cluster.harts);
-        let runs = (0..harts).map(|rivals| {
-            let others = (1..=rivals).map(|hart| {
-                let mut part = self.rival(hart);
-                rival(hart, &mut part);
-                part
-            });
-            Run {
-                parts: std::iter::once(victim.clone()).chain(others).collect(),
-                unit: Unit::Cycles,
-                x: rivals.into(),
-                closed: None,
-            }
-        });
-        (name.to_owned(), runs.collect())
-    }
-
-    fn contention(id: &str, title: &str, about: &str, curves: Vec<(String, Vec<Run>)>) -> Draft {
-        Draft {
-            figure: Figure {
-                id: id.to_owned(),
-                title: title.to_owned(),
-                about: about.to_owned(),
-                x: "rivals that copy".to_owned(),
-                y: "cycles a load".to_owned(),
-                ..Figure::default()
-            },
-            curves,
-        }
-    }
-
-    /// A set in the second level beside rivals, with all ways and with its own ways.
-    fn rivals_in_cache(&self) -> Option<Draft> {
-        self.tile.cluster.as_ref()?;
-        let ways = self.tile.l2.as_ref()?.ways;
-        let victim = chase(self.last / 8, self.stride, self.loads);
-        let mut apart = victim.clone();
-        let own = (ways / 4).max(1);
-        apart.ways = Some((0, own));
-        let all = vec![
-            self.beside("all ways shared", &victim, |_, _| ()),
-            self.beside("ways of its own", &apart, |_, rival| {
-                rival.ways = Some((own, ways - own))
-            }),
-        ];
-        Some(Self::contention(
-            "rivals-cache",
-            "A set in the second level, beside rivals",
-            "A chain over an eighth of the second level, beside rivals that copy: they share all ways, or the chain has a quarter of them to itself.",
-            all,
-        ))
-    }
-
-    /// A set in memory beside rivals, in their bank and in its own bank.
-    fn rivals_in_memory(&self) -> Option<Draft> {
-        self.tile.cluster.as_ref()?;
-        let memory = self.platform.memories.first()?;
-        let mut victim = chase(self.beyond(), self.stride, self.loads);
-        let all = match memory.dram.bank_bytes(memory.size.0) {
-            Some(_) => {
-                victim.bank = Some(0);
-                vec![
-                    self.beside("all in one bank", &victim, |_, rival| rival.bank = Some(0)),
-                    self.beside("a bank for each", &victim, |hart, rival| {
-                        rival.bank = Some(u64::from(hart) % u64::from(memory.dram.banks));
-                    }),
-                ]
-            }
-            None => vec![self.beside("all banks", &victim, |_, _| ())],
-        };
-        Some(Self::contention(
-            "rivals-memory",
-            "A set in memory, beside rivals",
-            "A chain over four times the second level, beside rivals that copy.",
-            all,
-        ))
     }
 }
 
@@ -683,6 +639,7 @@ fn mesh(platform: &Platform, tile: &Tile, costs: &Costs<'_>, loads: u64) -> Vec<
                     // The store and the fence that waits for it take one cycle each to issue.
                     (_, far) => costs.remote(far as u32).map(|cost| cost + 2.0),
                 },
+                ..Run::default()
             }
         });
         (name.to_owned(), runs.collect::<Vec<Run>>())

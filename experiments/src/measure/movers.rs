@@ -56,6 +56,7 @@ impl Chip<'_> {
                 closed: costs
                     .transfer(engine, (source, memory), bytes)
                     .map(|cycles| cycles * 1e6 / tile.pipeline.clock.frequency.0 as f64 / kib),
+                ..Run::default()
             })
         };
         // Behind an address translator, a block of one colour is not contiguous.

@@ -6,6 +6,7 @@
 //! hercules-18 that is the 4 MiB of its Figure 2.
 
 use super::closed::Costs;
+use super::rivals::copier;
 use super::{Chip, Draft, KIB, Part, Run, Unit, chase, nanoseconds, sizes};
 use bulkhead_model::platform::{Memory, Tile};
 use bulkhead_report::measure::Figure;
@@ -46,6 +47,7 @@ impl Chip<'_> {
                     unit: Unit::Nanoseconds,
                     x: bytes as f64 / KIB,
                     closed: closed.map(|cycles| nanoseconds(tile, cycles)),
+                    ..Run::default()
                 }
             };
             let all = sizes(4 << 10, (4 * bytes).min(self.largest));
@@ -83,11 +85,7 @@ impl Chip<'_> {
             part
         };
         let rival = |memory: &Memory| Part {
-            arguments: vec![
-                ("role", "copy".to_owned()),
-                ("bytes", bytes.to_string()),
-                ("forever", "true".to_owned()),
-            ],
+            arguments: copier(bytes).arguments,
             ..part(memory, 1)
         };
         let closed = |memory: &Memory| {
@@ -107,6 +105,7 @@ impl Chip<'_> {
                 unit: Unit::Nanoseconds,
                 x: x.into(),
                 closed: closed(memory).filter(|_| !rivals),
+                ..Run::default()
             });
             (name.to_owned(), runs.collect())
         };
@@ -135,23 +134,7 @@ impl Chip<'_> {
         if self.platform.tiles.len() < 2 {
             return None;
         }
-        let rivals = self.platform.tiles.iter().flat_map(|tile| {
-            let first = u32::from(tile.id == self.tile.id);
-            let bytes = last(tile).map_or(0, |(bytes, _)| 2 * bytes);
-            let bytes = bytes.min(self.largest);
-            (first..harts(tile)).map(move |hart| Part {
-                tile: Some(tile.id),
-                hart,
-                arguments: vec![
-                    ("role", "copy".to_owned()),
-                    ("bytes", bytes.to_string()),
-                    ("forever", "true".to_owned()),
-                ],
-                bytes,
-                ..Part::default()
-            })
-        });
-        let rivals: Vec<Part> = rivals.collect();
+        let rivals = self.all_others();
         let most = (2 * self.last).min(self.largest);
         let all = (0..40).map(|power| (4u64 << 10) << power);
         let all: Vec<u64> = all.take_while(|bytes| *bytes <= most).collect();
@@ -163,6 +146,7 @@ impl Chip<'_> {
                     unit: Unit::Nanoseconds,
                     x: bytes as f64 / KIB,
                     closed: None,
+                    ..Run::default()
                 }
             });
             (name.to_owned(), runs.collect())
@@ -183,5 +167,20 @@ impl Chip<'_> {
             },
             curves: vec![curve("alone", &[]), curve("beside all others", &rivals)],
         })
+    }
+
+    /// All harts of the chip but the first one: each copies twice the last cache of its tile.
+    pub(super) fn all_others(&self) -> Vec<Part> {
+        let rivals = self.platform.tiles.iter().flat_map(|tile| {
+            let first = u32::from(tile.id == self.tile.id);
+            let bytes = last(tile).map_or(0, |(bytes, _)| 2 * bytes);
+            let bytes = bytes.min(self.largest);
+            (first..harts(tile)).map(move |hart| Part {
+                tile: Some(tile.id),
+                hart,
+                ..copier(bytes)
+            })
+        });
+        rivals.collect()
     }
 }

@@ -17,19 +17,35 @@ const MPSOC_DMA: [(f64, f64); 8] = [
     (1024.0, 1149.44),
 ];
 
+/// Figure 2 of hercules-18 as its text says it (Section III-C): KiB, and how many times as long a load takes as alone.
+const HERCULES: [(&str, &[(f64, f64)]); 3] = [
+    (
+        "hercules-18, below the first level",
+        &[(4.0, 1.0), (16.0, 1.0)],
+    ),
+    ("above the second level: at least", &[(4096.0, 5.0)]),
+    ("at most", &[(4096.0, 10.0)]),
+];
+
 /// The published curves of a figure of a platform.
 pub(super) fn curves(platform: &str, figure: &str) -> Vec<Curve> {
-    let (name, values) = match (platform, figure) {
-        ("zcu102", "dma") => ("mpsoc-ecrts19, Table 2", &MPSOC_DMA),
-        _ => return Vec::new(),
+    let curve = |name: &str, points: Vec<(f64, f64)>| {
+        let points = points
+            .into_iter()
+            .map(|(x, y)| Point { x, y, closed: None });
+        Curve {
+            name: name.to_owned(),
+            points: points.collect(),
+        }
     };
-    let points = values.iter().map(|&(x, y)| Point {
-        x,
-        y: y / x,
-        closed: None,
-    });
-    vec![Curve {
-        name: name.to_owned(),
-        points: points.collect(),
-    }]
+    match (platform, figure) {
+        ("zcu102", "dma") => {
+            let points = MPSOC_DMA.map(|(x, y)| (x, y / x));
+            vec![curve("mpsoc-ecrts19, Table 2", points.into())]
+        }
+        ("tx2", "slowdown") => HERCULES
+            .map(|(name, points)| curve(name, points.into()))
+            .into(),
+        _ => Vec::new(),
+    }
 }

@@ -1,13 +1,148 @@
 //! Tests of what is measured, without running anything.
 
 use super::closed::{Costs, hops};
-use super::sizes;
+use super::streams::{Crowd, Stream};
+use super::{Draft, Options, Part, drafts, sizes};
+use bulkhead_model::platform::Platform;
 use bulkhead_model::{LoadOptions, load_platform};
+use std::collections::BTreeSet;
 
 #[test]
 fn sizes_are_powers_and_the_middle_between() {
     assert_eq!(sizes(4, 16), [4, 6, 8, 12, 16]);
     assert_eq!(sizes(4, 3), [0; 0]);
+}
+
+fn load(name: &str) -> Platform {
+    load_platform(name, &LoadOptions::default()).expect("valid")
+}
+
+fn figure(platform: &Platform, id: &str) -> Option<Draft> {
+    let mut all = drafts(platform, &Options::default()).into_iter();
+    all.find(|one| one.figure.id == id)
+}
+
+#[test]
+fn figures_are_those_that_a_platform_can_have() {
+    for (name, colours, translator, slowdown) in [
+        ("single", false, false, false),
+        ("virt", true, false, false),
+        ("imx6", true, false, false),
+        ("tx2", true, false, true),
+        ("zcu102", true, false, true),
+        ("zcu102-colours", true, true, true),
+        ("epiphany3", false, false, false),
+    ] {
+        let platform = load(name);
+        let has = |id| figure(&platform, id).is_some();
+        let all = [
+            has("rivals-colours"),
+            has("rivals-translator"),
+            has("slowdown"),
+        ];
+        assert_eq!(all, [colours, translator, slowdown], "{name}");
+    }
+}
+
+/// The bytes of a part behind its address translator, and the sets of a cache with this many bytes in a way that its lines use. Parts in main memory are
+/// wherever they are placed, so only their sets are known.
+fn lines(platform: &Platform, part: &Part, way: u64) -> (BTreeSet<u64>, BTreeSet<u64>) {
+    let text = |name: &str| {
+        let mut all = part.arguments.iter();
+        all.find(|one| one.0 == name).map(|one| one.1.clone())
+    };
+    let number = |name: &str| text(name).expect("given").parse::<u64>().expect("a number");
+    let (period, first, length) = (number("period"), number("first"), number("length"));
+    let remote = text("remote").map(|at| u64::from_str_radix(&at, 16).expect("hexadecimal"));
+    let (mut bytes, mut sets) = (BTreeSet::new(), BTreeSet::new());
+    let start = remote.unwrap_or(0).next_multiple_of(period) + first;
+    for block in 0..number("bytes").div_ceil(length) {
+        for at in (start..start + length).step_by(64) {
+            let at = at + block * period;
+            sets.insert(at % way);
+            let Some(remote) = remote else { continue };
+            assert!((remote..remote + number("extent")).contains(&at));
+            let memory = platform.memory(9).expect("a memory");
+            let base = platform.memory_base(9).expect("a memory");
+            assert!(bytes.insert(memory.byte(at - base).0));
+        }
+    }
+    (bytes, sets)
+}
+
+/// Parts with a colour each have no set in common, and together all of them; parts with one colour have the same sets. Nobody has a byte of another.
+#[test]
+fn colours_divide_the_sets_and_nobody_shares_bytes() {
+    for (name, id, way) in [
+        ("tx2", "rivals-colours", 128 << 10),
+        ("zcu102-colours", "rivals-colours", 64 << 10),
+        ("zcu102-colours", "rivals-translator", 64 << 10),
+    ] {
+        let platform = load(name);
+        let draft = figure(&platform, id).expect("a figure");
+        for (curve, parts) in draft.curves.iter().zip([1, 4]) {
+            let run = curve.1.last().expect("three rivals");
+            assert_eq!(run.parts.len(), 4);
+            let all: Vec<_> = run
+                .parts
+                .iter()
+                .map(|one| lines(&platform, one, way))
+                .collect();
+            let bytes: usize = all.iter().map(|one| one.0.len()).sum();
+            let together: BTreeSet<u64> = all.iter().flat_map(|one| one.0.clone()).collect();
+            assert_eq!(together.len(), bytes, "{name}");
+            let sets: BTreeSet<u64> = all.iter().flat_map(|one| one.1.clone()).collect();
+            assert_eq!(sets.len() as u64, way / 64 / 4 * parts, "{name} {id}");
+        }
+    }
+}
+
+/// By hand, from the parameters in the files.
+#[test]
+fn streams_and_crowds_are_those_of_the_page() {
+    let single = load("single");
+    let costs = Costs::new(&single, &single.tiles[0]);
+    let near =
+        |a: Option<f64>, b: f64| assert!((a.expect("a value") - b).abs() < 1e-9 * b, "{a:?} {b}");
+    // Ten instructions and a cycle for the branch that is taken, for each line of 64 bytes; two loads are issued while a line is on its way.
+    near(costs.stream(Stream::Read, 4 << 10), 64.0 / 11.0);
+    let served = 1.0 - 208.0 / 6240.0;
+    near(
+        costs.stream(Stream::Read, 8 << 20),
+        64.0 / (9.0 + 66.75 / served),
+    );
+    // A copy waits for two lines, in other rows, and has 20 instructions and the branch for both; two loads and four stores are issued meanwhile.
+    near(
+        costs.stream(Stream::Copy, 8 << 20),
+        128.0 / (15.0 + 2.0 * 94.25 / served),
+    );
+    // In the second level, 12 cycles for a line.
+    near(costs.stream(Stream::Write, 64 << 10), 64.0 / (7.0 + 12.0));
+    let imx6 = load("imx6");
+    let costs = Costs::new(&imx6, &imx6.tiles[0]);
+    let memory = &imx6.memories[0];
+    let crowd = |rivals, sets| Crowd {
+        rivals,
+        bytes: 2 << 20,
+        sets,
+    };
+    // Without rivals, lines of the second level stay; with them they do not, and the fewer sets there are, the fewer stay.
+    let load = |rivals, sets| {
+        costs
+            .crowded(memory, 128 << 10, crowd(rivals, sets))
+            .expect("a cluster")
+    };
+    let alone = costs.chain(128 << 10, 1.0).expect("a cluster");
+    assert!((load(0, 16 << 10) - alone).abs() < 1e-9);
+    let one = load(1, 16 << 10);
+    assert!(alone < load(1, 64 << 10) && load(1, 64 << 10) < one && one < load(3, 16 << 10));
+    // Three others in one bank: an access of 41.7 cycles, and one and a half for each of them.
+    let cycle = costs.row_cycle().expect("blocks");
+    near(costs.beside(memory, 3, true), cycle * 5.5);
+    near(
+        costs.beside(memory, 0, true),
+        costs.refreshed(costs.memory(false).expect("a cluster")),
+    );
 }
 
 #[test]
@@ -18,7 +153,6 @@ fn hops_are_counted_by_rows_and_columns() {
 /// By hand, from the parameters in the files.
 #[test]
 fn closed_forms_are_those_of_the_pages() {
-    let load = |name: &str| load_platform(name, &LoadOptions::default()).expect("valid");
     let single = load("single");
     let costs = Costs::new(&single, &single.tiles[0]);
     assert_eq!((costs.first(), costs.second()), (2.0, Some(12.0)));

@@ -33,6 +33,11 @@ pub fn packet(seed: u64, (frame, line): (u32, u32), offset: u64, bytes: u32) -> 
     all.collect()
 }
 
+/// A word again and again; the bytes are a multiple of eight.
+pub fn repeated(word: u64, bytes: u32) -> Box<[u8]> {
+    word.to_le_bytes().repeat(bytes as usize / 8).into()
+}
+
 /// The result of an accelerator: the complement of the bytes, so that a program sees that it has computed.
 pub fn computed(mut bytes: Box<[u8]>) -> Box<[u8]> {
     for byte in &mut bytes {

@@ -272,6 +272,7 @@ impl Peripheral {
                     content::packet(seed, (frame, line), offset, bytes)
                 }
                 (From::Packet(..), kind) => panic!("{kind:?} has no packets"),
+                (From::Word(word), _) => content::repeated(word, bytes),
             };
             transfer.begin(now, Some(data));
         }

@@ -9,7 +9,7 @@ use crate::config::PeripheralKind;
 use crate::types::{Tick, align};
 use bulkhead_abi::peripheral::{
     AT_END, AT_PACKET, AT_REFUSAL, CAPACITY, CAUSE, COMMAND, COMPLETED, CONSUMED, CULPRIT, Cause,
-    ENABLE, FRAMES, INTERRUPT, KIND, Kind, LENGTH, LINES, OVERFLOWS, PROCESS, QUEUED, READ,
+    ENABLE, FILL, FRAMES, INTERRUPT, KIND, Kind, LENGTH, LINES, OVERFLOWS, PROCESS, QUEUED, READ,
     REFUSED, REGISTERS_END, SIZE, SOURCE, START, STOP, UNIT, WRITE,
 };
 
@@ -107,11 +107,14 @@ impl Peripheral {
                 let content = self.blocks(destination, block)?;
                 job(From::Memory(self.memory(source)?), To::Content(content))
             }
-            (PeripheralKind::Accelerator { .. }, PROCESS) => {
+            (PeripheralKind::Accelerator { .. }, PROCESS | FILL) => {
                 if length == 0 || !length.is_multiple_of(8) {
                     return Err((Cause::Length, length));
                 }
-                let from = From::Memory(self.memory(source)?);
+                let from = match opcode {
+                    FILL => From::Word(source),
+                    _ => From::Memory(self.memory(source)?),
+                };
                 job(from, To::Memory(self.memory(destination)?))
             }
             (PeripheralKind::Camera { packet, .. }, START) => {

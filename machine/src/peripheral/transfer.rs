@@ -16,6 +16,8 @@ pub enum From {
     Content(u64),
     /// A packet: its frame, and its number there.
     Packet(u32, u32),
+    /// One word, again and again.
+    Word(u64),
 }
 
 /// Where they go.
@@ -119,7 +121,7 @@ impl Transfer {
         let room = |at: u64| u64::from(self.burst) - (at + self.next) % u64::from(self.burst);
         let from = match self.job.from {
             From::Memory(at) => room(at),
-            From::Content(_) | From::Packet(..) => rest,
+            From::Content(_) | From::Packet(..) | From::Word(_) => rest,
         };
         let to = match self.job.to {
             To::Memory(at) => room(at),

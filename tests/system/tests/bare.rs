@@ -1,6 +1,7 @@
 //! Systems without a kernel: several programs on one chip, and their effects on each other.
 
 use bulkhead_experiments::measure;
+use bulkhead_report::measure::{Curve, Measurement};
 use bulkhead_report::result::{End, IncidentKind, RunResult, VariantResult};
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run::{Options, run};
@@ -461,22 +462,80 @@ fn programs_that_do_not_fit_are_refused_before_anything_runs() {
     assert!(message.contains("lacks"), "{message}");
 }
 
+fn measured(platform: &str, figures: &[&str], loads: u64) -> Measurement {
+    let options = measure::Options {
+        platform: platform.into(),
+        figures: figures.iter().map(|one| (*one).to_owned()).collect(),
+        loads,
+        ..measure::Options::default()
+    };
+    measure::measure(&options, &Silent).expect("it can be measured")
+}
+
+/// Beside rivals with colours of their own, a chain takes as long as alone, to 2 %; with one colour for everybody, it misses: on the chip with
+/// random replacement by page colours, and behind an address translator.
+#[test]
+fn colours_keep_rivals_out_of_a_cache() {
+    for (platform, figure) in [
+        ("imx6", "rivals-colours"),
+        ("zcu102-colours", "rivals-translator"),
+    ] {
+        let measured = measured(platform, &[figure], 512);
+        let curves = &measured.figures[0].curves;
+        let [together, apart] = &curves[..] else {
+            panic!("{curves:?}");
+        };
+        let last = |curve: &Curve| curve.points.last().expect("points").y / curve.points[0].y;
+        println!("{}", measured.text());
+        assert!(last(together) > 1.5, "{}", measured.text());
+        assert!((last(apart) - 1.0).abs() < 0.02, "{}", measured.text());
+    }
+}
+
+/// The accelerator fills the range that its program names, without a refusal, while the hart copies; and a program copies within a colour.
+#[test]
+fn programs_of_rivals_do_what_they_say() {
+    let result = ran(
+        r#"<system name="s" paradigm="bare" platform="tx2" duration="5ms"><domain name="d"><app name="a" tile="1" harts="1" program="devices/filler" memory="256KiB">
+        <argument name="bytes" value="65536"/><argument name="passes" value="2"/><attach peripheral="accelerator"/></app></domain></system>"#,
+    );
+    assert_eq!(only(&result).end, End::Exit { code: 0 });
+    let result = ran(
+        r#"<system name="s" paradigm="bare" platform="virt" duration="5ms"><domain name="d"><app name="a" harts="2" program="memory/copies" memory="256KiB">
+        <argument name="bytes" value="32768"/><argument name="period" value="65536"/><argument name="first" value="16384"/><argument name="length" value="16384"/>
+        <argument name="passes" value="2"/></app></domain></system>"#,
+    );
+    assert_eq!(only(&result).end, End::Exit { code: 0 });
+}
+
+/// Prefetchers are on in one curve and the accelerator is at work in another, and both change something. Second levels are small here, so that a small
+/// set misses.
+#[test]
+fn the_loads_of_a_paper_reach_a_chain() {
+    let small = |cache: &str| format!("cache[{cache}]@size=256KiB");
+    let options = measure::Options {
+        platform: "tx2".into(),
+        figures: vec!["slowdown".into()],
+        loads: 256,
+        overrides: ["a57-l2", "denver2-l2"].map(small).into(),
+        ..measure::Options::default()
+    };
+    let measured = measure::measure(&options, &Silent).expect("it can be measured");
+    println!("{}", measured.text());
+    let curves = &measured.figures[0].curves;
+    let at = |curve: usize| curves[curve].points.last().expect("points").y;
+    assert_eq!(curves.len(), 6, "three measured, three published");
+    assert!(at(1) != at(0) && at(2) != at(1), "{}", measured.text());
+    assert!((0..3).all(|one| at(one) > 2.0), "{}", measured.text());
+}
+
 #[test]
 fn what_memory_costs_is_what_the_parameters_say() {
-    let measured = |platform: &str, figures: &[&str]| {
-        let options = measure::Options {
-            platform: platform.into(),
-            figures: figures.iter().map(|one| (*one).to_owned()).collect(),
-            loads: 1024,
-            ..measure::Options::default()
-        };
-        measure::measure(&options, &Silent).expect("it can be measured")
-    };
     for (platform, figures) in [
         ("single", &["rows", "parallel"][..]),
         ("epiphany3", &["hops"]),
     ] {
-        let measured = measured(platform, figures);
+        let measured = measured(platform, figures, 1024);
         let points = measured.figures.iter().flat_map(|one| &one.curves);
         let points: Vec<_> = points.flat_map(|one| &one.points).collect();
         assert!(points.iter().filter(|one| one.closed.is_some()).count() >= 10);
