@@ -26,7 +26,7 @@ use crate::config::{MemoryMap, PlatformConfig, PlatformKind, TileConfig};
 use crate::crash::Crashed;
 use crate::device::network::{CardEvent, Confinement, NetworkCard};
 use crate::device::{Clint, Htif, Uart};
-use crate::dtu::{Dtu, DtuEvent, TileKind};
+use crate::dtu::{Alarms, Dtu, DtuEvent, TileKind};
 use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::hart::{Hart, InterruptLine, Stop, UnhandledTrap};
@@ -172,6 +172,8 @@ struct Local {
     /// When the timer reaches its compare register. Not in the queue, so that a program that keeps writing the register does not
     /// fill the queue.
     timer_at: Tick,
+    /// The unit's alarms, which are not in the queue for the same reason.
+    alarms: Alarms,
     uart: Option<Uart>,
     card: CardPlace,
     exit: bool,
@@ -312,6 +314,7 @@ impl Tile {
                 clint: Clint::new(platform.ticks_per_second, platform.timebase_hz),
                 interrupts: platform.is_interrupted(config.id).then(Interrupts::default),
                 timer_at: Tick::MAX,
+                alarms: Alarms::default(),
                 uart: config.uart.then(Uart::new),
                 card: CardPlace::new(card),
                 exit: config.exit,
@@ -646,8 +649,9 @@ impl Tile {
     }
 
     fn take_event(&mut self, fabric: &mut Fabric) {
-        // Within one tick, the timer comes first.
-        if self.local.timer_at <= self.local.queue.next_time() {
+        // Within one tick, the timer comes first, then the unit's alarms.
+        let (alarm, queue) = (self.local.alarms.next_time(), self.local.queue.next_time());
+        if self.local.timer_at <= alarm.min(queue) {
             let now = std::mem::replace(&mut self.local.timer_at, Tick::MAX);
             self.local.now = now;
             self.local.saw(now, Event::Timer);
@@ -658,7 +662,7 @@ impl Tile {
             self.local.signals.push(signal);
             return self.settle(now, fabric);
         }
-        let Some((now, event)) = self.local.queue.pop() else {
+        let Some((now, event)) = self.local.next(alarm <= queue) else {
             return;
         };
         self.local.now = now;

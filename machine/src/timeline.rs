@@ -9,7 +9,7 @@
 //! checkpoints; a second run then records the events of one stride in full.
 
 use crate::device::network::CardEvent;
-use crate::dtu::DtuEvent;
+use crate::dtu::{Alarm, DtuEvent};
 use crate::noc::{Packet, PacketKind, Transaction};
 use crate::observe::HartState;
 use crate::types::{Tick, TileId};
@@ -83,12 +83,9 @@ impl Event {
             Event::Unit(event) => {
                 let (kind, number) = match event {
                     DtuEvent::Command(n) => (0, n),
-                    DtuEvent::Release(n) => (1, n),
                     DtuEvent::Local(n) => (2, n),
                     DtuEvent::Receive => (3, 0),
-                    DtuEvent::Timer(n) => (4, n),
-                    DtuEvent::SleepTimeout(n) => (5, n),
-                    DtuEvent::Awaited => (6, 0),
+                    DtuEvent::Due(alarm) => (4, alarm as u32),
                 };
                 [1, kind, number.into()]
             }
@@ -116,12 +113,12 @@ impl fmt::Display for Event {
             Event::Timer => f.write_str("the timer interrupt"),
             Event::Unit(event) => f.write_str(match event {
                 DtuEvent::Command(_) => "a command of the unit starts",
-                DtuEvent::Release(_) => "the token bucket lets a chunk pass",
                 DtuEvent::Local(_) => "the unit's access to local memory is done",
                 DtuEvent::Receive => "the unit has looked at a message",
-                DtuEvent::Timer(_) => "the unit's timer expires",
-                DtuEvent::SleepTimeout(_) => "a sleep times out",
-                DtuEvent::Awaited => "the unit looks again who may interrupt",
+                DtuEvent::Due(Alarm::Release) => "the token bucket lets a chunk pass",
+                DtuEvent::Due(Alarm::Timer) => "the unit's timer expires",
+                DtuEvent::Due(Alarm::Awaited) => "the unit looks again who may interrupt",
+                DtuEvent::Due(Alarm::Sleep) => "a sleep times out",
             }),
             Event::Packet {
                 from,

@@ -164,6 +164,8 @@ pub struct Banks {
     activates: [Constraint; 4],
     command: Constraint,
     refreshed: Constraint,
+    /// What the last refresh had to wait for before it could close the banks.
+    before: Constraint,
     due: Tick,
     refreshes: u64,
     /// The commands issued. For tests.
@@ -189,6 +191,7 @@ impl Banks {
             activates: [Constraint::none(Part::Activates); 4],
             command: Constraint::none(Part::Commands),
             refreshed: Constraint::none(Part::Refresh),
+            before: Constraint::none(Part::Refresh),
             due: match timing.refresh_interval {
                 0 => Tick::MAX,
                 interval => interval,
@@ -217,6 +220,11 @@ impl Banks {
     /// Refreshes so far.
     pub fn refreshes(&self) -> u64 {
         self.refreshes
+    }
+
+    /// What the last refresh had to wait for.
+    pub fn before_refresh(&self) -> Constraint {
+        self.before
     }
 
     /// The constraint that delays a command longest.
@@ -309,13 +317,16 @@ impl Banks {
         }
     }
 
-    /// The first moment at which a due refresh can begin to close the banks, because all of them may be precharged.
-    pub fn refresh_at(&self) -> Tick {
-        let mut at = self.due.max(self.command.until).max(self.refreshed.until);
-        for bank in self.banks.iter().filter(|bank| bank.open.is_some()) {
-            at = at.max(bank.precharge.until);
-        }
-        at
+    /// The first moment at which a due refresh can begin to close the banks, because all of them may be precharged, and the command that it waits
+    /// for. Closing them is work of the refresh.
+    pub fn refresh_at(&self) -> Constraint {
+        let due = Constraint {
+            until: self.due,
+            ..Constraint::none(Part::Refresh)
+        };
+        let at = due.latest(self.command).latest(self.refreshed);
+        let open = self.banks.iter().filter(|bank| bank.open.is_some());
+        open.fold(at, |at, bank| at.latest(bank.precharge))
     }
 
     /// Refreshes at `at`: closes all banks at once, waits until each is closed, and refreshes. Returns the end.
@@ -323,7 +334,8 @@ impl Banks {
     /// # Panics
     /// If the refresh is not due, or a bank may not be closed yet, which is an error in the policy.
     pub fn refresh(&mut self, at: Tick) -> Tick {
-        assert!(at >= self.refresh_at(), "a refresh at {at}: {self:?}");
+        self.before = self.refresh_at();
+        assert!(at >= self.before.until, "a refresh at {at}: {self:?}");
         let t = self.timing;
         let mut start = at;
         for bank in &mut self.banks {

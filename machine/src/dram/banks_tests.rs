@@ -141,7 +141,7 @@ fn a_refresh_closes_all_banks_first() {
     let mut banks = Banks::new(timing, 8);
     banks.issue(990, open(0), A);
     // Due at 1000; tRAS until 1018, closed at 1029, refreshed until 1157.
-    assert_eq!(banks.refresh_at(), 1018);
+    assert_eq!(banks.refresh_at().until, 1018);
     assert_eq!(banks.refresh(1018), 1029 + 128);
     let constraint = banks.constraint(open(3));
     assert_eq!((constraint.until, constraint.cause), (1157, None));

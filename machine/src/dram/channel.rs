@@ -215,7 +215,7 @@ impl Channel {
         };
         let due = self.banks.refresh_due();
         match chosen {
-            Some((at, _)) if at >= due => Some((self.banks.refresh_at(), Choice::Refresh)),
+            Some((at, _)) if at >= due => Some((self.banks.refresh_at().until, Choice::Refresh)),
             other => other,
         }
     }

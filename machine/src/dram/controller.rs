@@ -259,7 +259,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
             if channel.next.is_none() {
                 // No decision was made meanwhile, so all due refreshes have happened.
                 while channel.banks.refresh_due() <= ready {
-                    let at = channel.banks.refresh_at();
+                    let at = channel.banks.refresh_at().until;
                     refresh(channel, &self.config, at);
                 }
             }
@@ -358,14 +358,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
             };
             waiting.resource = match (command, waiting.blocked.part) {
                 (Command::Precharge { bank: _ }, Part::Bank(_)) => Resource::DramRow(self.tile),
-                (_, Part::Bank(bank)) => Resource::DramBank {
-                    memory: self.tile,
-                    bank: bank as u16,
-                },
-                (_, Part::Bus) => Resource::DramBus(self.tile),
-                (_, Part::Activates) => Resource::DramActivates(self.tile),
-                (_, Part::Commands) => Resource::DramQueue(self.tile),
-                (_, Part::Refresh) => Resource::Refresh(self.tile),
+                (_, part) => resource(part, self.tile),
             };
         }
         for segment in unposted {
@@ -373,8 +366,8 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         }
     }
 
-    /// Records the waits of all requests at a channel up to `at`, when the policy chose `chosen` or a refresh.
-    fn settle(&mut self, index: usize, at: Tick, chosen: Option<Owner>, ledger: &mut Ledger) {
+    /// Records the waits of all requests at a channel up to `at`, and whom the policy chose.
+    fn settle(&mut self, index: usize, at: Tick, chosen: Chosen, ledger: &mut Ledger) {
         let channel = &self.channels[index];
         let unposted = channel.writes.iter().filter(|s| !s.posted);
         for segment in channel.queue.iter().chain(unposted) {
@@ -393,6 +386,16 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
             }
             let from = w.account.accounted();
             let held = w.blocked.until.min(at);
+            let before = channel.banks.before_refresh();
+            let from = match before.cause {
+                Some(cause) if w.blocked.part == Part::Refresh && cause.owner != w.owner => {
+                    let until = before.until.min(held).max(from);
+                    let holder = resource(before.part, self.tile);
+                    ledger.wait(&mut w.account, w.owner, cause.owner, holder, until - from);
+                    until
+                }
+                _ => from,
+            };
             if held > from {
                 let ticks = held - from;
                 let (culprit, resource) = match (w.blocked.cause, w.conflict) {
@@ -426,12 +429,15 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         let cycle = self.config.timing.cycle;
         match choice {
             Choice::Refresh => {
-                self.settle(index, at, None, ledger);
+                let before = self.channels[index].banks.refresh_at();
+                let part = resource(before.part, self.tile);
+                let chosen = Chosen::Refresh(before.cause.map(|cause| (cause.owner, part)));
+                self.settle(index, at, chosen, ledger);
                 refresh(&mut self.channels[index], &self.config, at);
             }
             Choice::Slot { segment } => {
                 let chosen = self.channels[index].queue[segment];
-                self.settle(index, at, Some(chosen.owner), ledger);
+                self.settle(index, at, Chosen::Access(chosen.owner), ledger);
                 let channel = &mut self.channels[index];
                 channel.floor = at + self.slot;
                 channel.hold = Constraint {
@@ -460,7 +466,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 passes,
             } => {
                 let chosen = self.channels[index].active(&self.config)[segment];
-                self.settle(index, at, Some(chosen.owner), ledger);
+                self.settle(index, at, Chosen::Access(chosen.owner), ledger);
                 let channel = &mut self.channels[index];
                 channel.floor = at + cycle;
                 match command {
@@ -588,20 +594,45 @@ fn waiting<'a, T: std::fmt::Debug>(
     }
 }
 
-/// From `held` on, only the policy kept a request waiting: for the owner that was chosen at `at`, or for the refresh.
+/// What the policy chose.
+#[derive(Clone, Copy, Debug)]
+enum Chosen {
+    /// An access of this owner.
+    Access(Owner),
+    /// A refresh, which had to wait for this owner at this resource.
+    Refresh(Option<(Owner, Resource)>),
+}
+
+/// A part of the memory as a resource.
+fn resource(part: Part, tile: TileId) -> Resource {
+    match part {
+        Part::Bank(bank) => Resource::DramBank {
+            memory: tile,
+            bank: bank as u16,
+        },
+        Part::Bus => Resource::DramBus(tile),
+        Part::Activates => Resource::DramActivates(tile),
+        Part::Commands => Resource::DramQueue(tile),
+        Part::Refresh => Resource::Refresh(tile),
+    }
+}
+
+/// From `held` on, only the policy kept a request waiting: for the owner that was chosen at `at`, or for the refresh, which waited for another
+/// owner.
 fn continue_after<T>(
     w: &mut Waiting<T>,
     held: Tick,
     at: Tick,
-    chosen: Option<Owner>,
+    chosen: Chosen,
     tile: TileId,
     ledger: &mut Ledger,
 ) {
     let from = held.max(w.account.accounted());
     if at > from {
         let (culprit, resource) = match chosen {
-            Some(owner) => (owner, Resource::DramQueue(tile)),
-            None => (w.owner, Resource::Refresh(tile)),
+            Chosen::Access(owner) => (owner, Resource::DramQueue(tile)),
+            Chosen::Refresh(Some(other)) if other.0 != w.owner => other,
+            Chosen::Refresh(_) => (w.owner, Resource::Refresh(tile)),
         };
         ledger.wait(&mut w.account, w.owner, culprit, resource, at - from);
     }

@@ -426,6 +426,34 @@ fn a_refresh_is_nobodys_fault() {
     }
 }
 
+#[test]
+fn a_wait_for_others_before_a_refresh_is_theirs() {
+    let timing = Timing {
+        refresh_interval: 1000,
+        ..ddr3()
+    };
+    for policy in &POLICIES[..2] {
+        let mut b = Bench::new(ControllerConfig {
+            timing,
+            ..config(*policy)
+        });
+        // A's row may be closed when its write has recovered.
+        let column = 980 + timing.activate;
+        let closes = column + timing.write_cas + timing.burst + timing.write_recovery;
+        // B, for another bank, is ready at 1005. The refresh is due at 1000.
+        let ends = b.ends(&[(970, A, 0, true), (995, B, 8192, false)]);
+        let refreshed = closes + timing.precharge + timing.refresh;
+        assert_eq!(ends[1], refreshed + 26, "{policy:?}");
+        let bank = Resource::DramBank { memory: 9, bank: 0 };
+        assert_eq!(b.booked(B, A, bank), closes - 1005, "{policy:?}");
+        assert_eq!(
+            b.booked(B, B, Resource::Refresh(9)),
+            refreshed - closes,
+            "{policy:?}"
+        );
+    }
+}
+
 /// All distances between a command and an earlier one, derived again from the table: brute force over all pairs.
 fn legal(log: &[(Tick, Command)], t: &Timing) {
     let write_of = |c: &Command| match c {

@@ -111,8 +111,19 @@ struct Bank {
     open: Option<(u64, Owner)>,
     /// Column accesses. Free when the next one may begin.
     columns: Schedule,
-    /// Earliest moment of a precharge.
-    precharge_at: Tick,
+    /// Earliest moment of a precharge, and whose access set it.
+    closes: Option<(Tick, Owner)>,
+}
+
+/// What a due refresh waits for longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    /// The data on the bus.
+    Bus,
+    /// A column access of a bank.
+    Columns(usize),
+    /// A bank whose row may not be closed earlier.
+    Row(usize, Owner),
 }
 
 /// Work of a bank for a request. For tracing.
@@ -136,6 +147,8 @@ pub struct Dram {
     banks: Vec<Bank>,
     bus: Schedule,
     next_refresh: Tick,
+    /// What the last refresh had to wait for, and until when.
+    refreshed_after: Option<(Before, Tick)>,
     refreshed_until: Tick,
     statistics: DramStatistics,
 }
@@ -150,6 +163,7 @@ impl Dram {
             banks: vec![Bank::default(); config.banks as usize],
             bus: Schedule::default(),
             next_refresh: if interval == 0 { Tick::MAX } else { interval },
+            refreshed_after: None,
             refreshed_until: 0,
             statistics: DramStatistics::default(),
         }
@@ -168,10 +182,21 @@ impl Dram {
     fn refresh(&mut self, moment: Tick) {
         while self.next_refresh <= moment {
             // All banks must be precharged first, so a refresh waits for requests accepted before it was due.
-            let mut start = align(self.next_refresh, self.config.cycle).max(self.bus.free_at);
+            let mut start = align(self.next_refresh, self.config.cycle);
+            self.refreshed_after = None;
+            let mut after = |before, until| {
+                if until > start {
+                    start = until;
+                    self.refreshed_after = Some((before, until));
+                }
+            };
+            after(Before::Bus, self.bus.free_at);
             let mut open = false;
-            for bank in &self.banks {
-                start = start.max(bank.precharge_at).max(bank.columns.free_at);
+            for (index, bank) in self.banks.iter().enumerate() {
+                if let Some((closes, owner)) = bank.closes {
+                    after(Before::Row(index, owner), closes);
+                }
+                after(Before::Columns(index), bank.columns.free_at);
                 open |= bank.open.is_some();
             }
             if open {
@@ -232,6 +257,40 @@ impl Dram {
         at
     }
 
+    /// Books the wait from `at` until the last refresh could begin to the owners that it had to wait for. Returns the end of that wait.
+    fn book_before_refresh(
+        &self,
+        ledger: &mut Ledger,
+        account: &mut Account,
+        victim: Owner,
+        at: Tick,
+    ) -> Tick {
+        let memory = self.tile;
+        let bank_resource = |bank: usize| Resource::DramBank {
+            memory,
+            bank: bank as u16,
+        };
+        match self.refreshed_after {
+            Some((before, until)) if until > at => {
+                match before {
+                    Before::Bus => {
+                        let bus = Resource::DramBus(memory);
+                        self.bus.book(ledger, account, victim, bus, at, until);
+                    }
+                    Before::Columns(bank) => {
+                        let columns = &self.banks[bank].columns;
+                        columns.book(ledger, account, victim, bank_resource(bank), at, until);
+                    }
+                    Before::Row(bank, owner) => {
+                        ledger.wait(account, victim, owner, bank_resource(bank), until - at);
+                    }
+                }
+                until
+            }
+            _ => at,
+        }
+    }
+
     /// One burst of a request that has been ready since `ready`. Time is accounted for up to `at`.
     #[allow(clippy::too_many_arguments)]
     fn burst(
@@ -272,6 +331,7 @@ impl Dram {
         if self.refreshed_until > command {
             command = self.refreshed_until;
             if command > at {
+                at = self.book_before_refresh(ledger, account, owner, at);
                 ledger.wait(
                     account,
                     owner,
@@ -293,8 +353,9 @@ impl Dram {
             }
             Some((_, opener)) => {
                 self.statistics.row_conflicts += 1;
-                command = command.max(self.banks[index].precharge_at)
-                    + (self.config.precharge + self.config.activate) * cycle;
+                let closes = self.banks[index].closes.map_or(0, |(closes, _)| closes);
+                command =
+                    command.max(closes) + (self.config.precharge + self.config.activate) * cycle;
                 if command > at {
                     ledger.wait(
                         account,
@@ -342,7 +403,9 @@ impl Dram {
             } else {
                 0
             };
-        bank.precharge_at = bank.precharge_at.max(recovered);
+        if bank.closes.is_none_or(|(closes, _)| recovered > closes) {
+            bank.closes = Some((recovered, owner));
+        }
         if let Some(observe) = observe {
             observe(BankActivity {
                 bank: index as u16,
@@ -511,6 +574,21 @@ mod tests {
         // find all banks closed.
         assert_eq!(b.access(99_990, 0, 64, false, A), 100_635);
         assert_eq!(b.dram.statistics().refreshes, 20);
+    }
+
+    #[test]
+    fn a_wait_for_others_before_a_refresh_is_theirs() {
+        let mut c = config();
+        c.refresh_interval = 1000;
+        let mut b = Bench::new(&c);
+        // A writes: ready at 4950, data until 4950 + (12 + 11 + 4) * 5 = 5085, recovered 70 later. So the refresh that is due at 5000 begins
+        // at 5155 with the precharge, 65, and ends 500 later.
+        b.access(4900, 0, 64, true, A);
+        // B wants another bank: ready at 5050.
+        assert_eq!(b.access(5000, 8192, 64, false, B), 5720 + 135);
+        let bank = Resource::DramBank { memory: 9, bank: 0 };
+        assert_eq!(b.booked(B, A, bank), 5155 - 5050);
+        assert_eq!(b.booked(B, B, Resource::Refresh(9)), 65 + 500);
     }
 
     proptest! {

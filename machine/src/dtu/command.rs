@@ -5,11 +5,11 @@
 //! fails has no effect, except that a refused memory transfer may have moved some of its chunks.
 
 use super::Dtu;
-use super::env::{DtuEvent, DtuResource, Env, Observation, WriteEffect, schedule_late};
+use super::env::{Alarm, DtuEvent, DtuResource, Env, Observation, WriteEffect};
 use super::local::{Finished, JobId, Moves};
 use super::transfer::{CHUNK_BITS, Chunk, Origin, Stage, Target, Transfer, flow};
 use crate::noc::packet::{Packet, PacketKind, Transaction};
-use crate::types::{Owner, align};
+use crate::types::{Owner, Tick, align};
 use bulkhead_abi::dtu::{
     Command, DtuError, NO_ENDPOINT, NO_MESSAGE, NO_TIMEOUT, Opcode, TILEMUX_ACTIVITY,
 };
@@ -202,7 +202,7 @@ impl Dtu {
         let Some(run) = &mut self.running else {
             return false;
         };
-        let (serial, bucket) = (run.serial, run.bucket);
+        let bucket = run.bucket;
         let Some(chunk) = run.transfer().and_then(|transfer| transfer.waiting()) else {
             return false;
         };
@@ -214,7 +214,7 @@ impl Dtu {
                 true
             }
             Err(later) => {
-                schedule_late(env, later, DtuEvent::Release(serial));
+                env.set_alarm(Alarm::Release, later);
                 false
             }
         }
@@ -238,11 +238,8 @@ impl Dtu {
     }
 
     /// The token bucket may now admit the waiting chunk.
-    pub(super) fn released<E: Env>(&mut self, env: &mut E, serial: u32) {
-        let current = |run: &mut Running| {
-            let running = run.serial == serial;
-            running && run.transfer().is_some_and(|t| t.stop.is_none())
-        };
+    pub(super) fn released<E: Env>(&mut self, env: &mut E) {
+        let current = |run: &mut Running| run.transfer().is_some_and(|t| t.stop.is_none());
         if self.running.as_mut().is_some_and(current) && self.ask_and_emit(env) {
             self.advance(env);
         }
@@ -530,6 +527,11 @@ impl Dtu {
         let Some(run) = self.running.take() else {
             return;
         };
+        let alarm = match run.phase {
+            Phase::Sleep(_) => Alarm::Sleep,
+            Phase::Start | Phase::Transfer(_) => Alarm::Release,
+        };
+        env.set_alarm(alarm, Tick::MAX);
         self.local.cancel(run.serial);
         self.withdraw_chunk(run.bucket);
         self.command = with_error(run.command.0 & !0xFF, error);
@@ -565,7 +567,6 @@ impl Dtu {
         let (endpoint, activity, timeout) =
             (run.command.endpoint(), run.owner.activity, run.argument);
         run.phase = Phase::Sleep(endpoint);
-        let serial = run.serial;
         let unread = if endpoint == NO_ENDPOINT {
             Ok(self.endpoints.unread_of(activity) != 0)
         } else {
@@ -580,7 +581,7 @@ impl Dtu {
             Ok(false) => {
                 if timeout != NO_TIMEOUT {
                     let at = env.now().saturating_add(self.ticks(timeout));
-                    schedule_late(env, at, DtuEvent::SleepTimeout(serial));
+                    env.set_alarm(Alarm::Sleep, at);
                 }
                 let now = env.now();
                 let mut tell = |wait| env.observe(Observation::Unfetched(wait));
@@ -604,16 +605,6 @@ impl Dtu {
         match self.running.as_ref()?.phase {
             Phase::Sleep(endpoint) => Some(endpoint),
             _ => None,
-        }
-    }
-
-    pub(super) fn sleep_timeout<E: Env>(&mut self, env: &mut E, serial: u32) {
-        if self
-            .running
-            .as_ref()
-            .is_some_and(|run| run.serial == serial)
-        {
-            self.end_sleep(env, DtuError::Woken);
         }
     }
 }

@@ -79,18 +79,71 @@ pub enum WriteEffect {
 pub enum DtuEvent {
     /// The start-up latency of the command with this number is over.
     Command(u32),
-    /// The token bucket may admit the next chunk of the command with this number.
-    Release(u32),
     /// A local access with this token is done.
     Local(u32),
     /// The receive unit has examined the message that it holds.
     Receive,
-    /// The timer that was armed with this number expires.
-    Timer(u32),
+    /// An alarm is due.
+    Due(Alarm),
+}
+
+/// A moment that software chooses, so it may be far away. Each is one register of the unit: a new moment replaces the one before. So software
+/// that sets an alarm again and again leaves nothing behind on the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Alarm {
+    /// The token bucket may admit the chunk that waits.
+    Release,
+    /// The timer expires.
+    Timer,
     /// The delay of an `AWAITED` register is over.
     Awaited,
-    /// The sleep command with this number times out.
-    SleepTimeout(u32),
+    /// The sleep command times out.
+    Sleep,
+}
+
+/// The moments of a unit's alarms.
+#[derive(Clone, Copy, Debug)]
+pub struct Alarms {
+    at: [Tick; Alarm::ALL.len()],
+    first: Tick,
+}
+
+impl Alarm {
+    /// All alarms, in the order in which those of one moment are due.
+    pub const ALL: [Alarm; 4] = [Alarm::Release, Alarm::Timer, Alarm::Awaited, Alarm::Sleep];
+}
+
+impl Default for Alarms {
+    fn default() -> Self {
+        Self {
+            at: [Tick::MAX; Alarm::ALL.len()],
+            first: Tick::MAX,
+        }
+    }
+}
+
+impl Alarms {
+    /// Sets the moment of an alarm; [`Tick::MAX`]: never. Moments beyond every run (centuries at any clock) never come, so absurd register
+    /// values cannot overflow the time.
+    pub fn set(&mut self, alarm: Alarm, at: Tick) {
+        self.at[alarm as usize] = if at < Tick::MAX / 2 { at } else { Tick::MAX };
+        self.first = self.at.into_iter().min().unwrap_or(Tick::MAX);
+    }
+
+    /// The moment of the first alarm, or [`Tick::MAX`].
+    #[inline]
+    pub fn next_time(&self) -> Tick {
+        self.first
+    }
+
+    /// Takes the first alarm and its moment.
+    pub fn pop(&mut self) -> Option<(Tick, Alarm)> {
+        let first = self.first;
+        let due = |alarm: &Alarm| first != Tick::MAX && self.at[*alarm as usize] == first;
+        let alarm = Alarm::ALL.into_iter().find(due)?;
+        self.set(alarm, Tick::MAX);
+        Some((first, alarm))
+    }
 }
 
 /// Resources of the unit that a request may have to wait for.
@@ -196,6 +249,8 @@ pub trait Env {
     fn now(&self) -> Tick;
     /// Calls [`super::Dtu::event`] with `event` at `at`, which is not before now.
     fn schedule(&mut self, at: Tick, event: DtuEvent);
+    /// Calls [`super::Dtu::event`] with the alarm at `at`, which is not before now, and not at the moment set before. [`Tick::MAX`]: never.
+    fn set_alarm(&mut self, alarm: Alarm, at: Tick);
     /// Hands a packet to the tile's network interface now. The destination exists and may be this tile itself.
     fn send(&mut self, packet: Packet);
     /// One access of at most [`crate::config::DtuConfig::block`] bytes within one such block through the tile's caches. If the answer
@@ -241,12 +296,4 @@ pub trait Env {
     fn interrupt_second(&mut self, level: bool);
     /// Records something.
     fn observe(&mut self, observation: Observation);
-}
-
-/// Asks for an event at a moment chosen by software. Moments beyond every run (centuries at any clock) never come, so absurd register
-/// values cannot overflow the time.
-pub(super) fn schedule_late<E: Env>(env: &mut E, at: Tick, event: DtuEvent) {
-    if at < Tick::MAX / 2 {
-        env.schedule(at, event);
-    }
 }

@@ -91,9 +91,6 @@ pub struct Dtu {
     announced: u16,
     /// The messages that may interrupt; `None`: all.
     awaited: Option<[registers::Wait; AWAITED_COUNT]>,
-    /// The moment of the next [`DtuEvent::Awaited`].
-    awaited_event: Option<Tick>,
-    timer_serial: u32,
     timer_expired: bool,
     interrupt: bool,
     /// The second hart has been started and receives the core requests.
@@ -154,8 +151,6 @@ impl Dtu {
             core_request: 0,
             announced: 0,
             awaited: None,
-            awaited_event: None,
-            timer_serial: 0,
             timer_expired: false,
             interrupt: false,
             split: false,
@@ -229,7 +224,6 @@ impl Dtu {
     pub fn event<E: Env>(&mut self, env: &mut E, event: DtuEvent) {
         match event {
             DtuEvent::Command(serial) => self.command_started(env, serial),
-            DtuEvent::Release(serial) => self.released(env, serial),
             DtuEvent::Local(token) => {
                 if !self.line_written(env, token) {
                     let done = self.local.block_done(token);
@@ -237,14 +231,16 @@ impl Dtu {
                 }
             }
             DtuEvent::Receive => self.place_message(env),
-            DtuEvent::Timer(serial) => {
-                if serial == self.timer_serial {
-                    self.timer_expired = true;
-                    self.update_interrupt(env);
-                }
+            DtuEvent::Due(Alarm::Release) => self.released(env),
+            DtuEvent::Due(Alarm::Timer) => {
+                self.timer_expired = true;
+                self.update_interrupt(env);
             }
-            DtuEvent::Awaited => self.delay_over(env),
-            DtuEvent::SleepTimeout(serial) => self.sleep_timeout(env, serial),
+            DtuEvent::Due(Alarm::Awaited) => {
+                self.await_delay(env);
+                self.request_core(env);
+            }
+            DtuEvent::Due(Alarm::Sleep) => self.end_sleep(env, DtuError::Woken),
         }
         self.pump(env);
     }

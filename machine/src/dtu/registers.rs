@@ -11,7 +11,7 @@
 //! - The first two pages are closed to the network: no tile commands another tile's unit or watches its activities.
 
 use super::Dtu;
-use super::env::{DtuEvent, Env, Observation, RegisterFault, WriteEffect, schedule_late};
+use super::env::{Alarm, Env, Observation, RegisterFault, WriteEffect};
 use crate::noc::packet::{Packet, PacketKind};
 use crate::types::Tick;
 use bulkhead_abi::dtu::*;
@@ -317,10 +317,11 @@ impl Dtu {
         self.privileged_error = DtuError::None;
         self.set_activity(env, TILEMUX_ACTIVITY, 0);
         self.bucket_bits.clear();
-        self.timer_serial = self.timer_serial.wrapping_add(1);
+        env.set_alarm(Alarm::Timer, Tick::MAX);
         self.timer_expired = false;
         self.core_request = 0;
         (self.awaited, self.urgency) = (None, 0);
+        env.set_alarm(Alarm::Awaited, Tick::MAX);
         self.update_interrupt(env);
         self.split = false;
     }
@@ -348,11 +349,11 @@ impl Dtu {
             Some(PrivilegedOpcode::InvalidatePage) => self.tlb.invalidate(activity, first),
             Some(PrivilegedOpcode::InvalidateTlb) => self.tlb.clear(),
             Some(PrivilegedOpcode::SetTimer) => {
-                self.timer_serial = self.timer_serial.wrapping_add(1);
-                if first != 0 {
-                    let at = env.now().saturating_add(self.ticks(first));
-                    schedule_late(env, at, DtuEvent::Timer(self.timer_serial));
-                }
+                let at = match first {
+                    0 => Tick::MAX,
+                    _ => env.now().saturating_add(self.ticks(first)),
+                };
+                env.set_alarm(Alarm::Timer, at);
             }
             Some(PrivilegedOpcode::AbortCommand) => self.abort_command(env),
             Some(PrivilegedOpcode::StartSecond) => {
@@ -393,26 +394,12 @@ impl Dtu {
         self.request_core(env);
     }
 
-    /// Asks for an event at the end of the next delay. However often software writes the registers, a new event is always earlier than
-    /// the pending ones.
-    fn await_delay<E: Env>(&mut self, env: &mut E) {
+    /// Sets the alarm to the end of the next delay.
+    pub(super) fn await_delay<E: Env>(&mut self, env: &mut E) {
         let now = env.now();
         let all = self.awaited.iter().flatten().map(|wait| wait.from);
         let next = all.filter(|from| *from > now).min();
-        if let Some(next) = next.filter(|next| self.awaited_event.is_none_or(|event| *next < event))
-        {
-            self.awaited_event = Some(next);
-            schedule_late(env, next, DtuEvent::Awaited);
-        }
-    }
-
-    /// The delay of a register may be over. (The register may have been written again since.)
-    pub(super) fn delay_over<E: Env>(&mut self, env: &mut E) {
-        if self.awaited_event == Some(env.now()) {
-            self.awaited_event = None;
-        }
-        self.await_delay(env);
-        self.request_core(env);
+        env.set_alarm(Alarm::Awaited, next.unwrap_or(Tick::MAX));
     }
 
     /// Announces the next message for an activity that is not running and may interrupt, unless an announcement is pending.

@@ -4,7 +4,7 @@ use super::memory::Port;
 use super::{Below, FROM_UNIT, Local, Signal, TileEvent};
 use crate::cache::hierarchy::{Management, Outcome};
 use crate::cache::{Hierarchy, Waiter};
-use crate::dtu::{DtuEvent, DtuResource, Env, Later, LocalFault, LocalTiming, Observation};
+use crate::dtu::{Alarm, DtuEvent, DtuResource, Env, Later, LocalFault, LocalTiming, Observation};
 use crate::fabric::Fabric;
 use crate::hart::InterruptLine;
 use crate::ledger::Resource;
@@ -30,6 +30,16 @@ impl Env for TileEnv<'_> {
             self.local.id
         );
         self.local.queue.push(at, FROM_UNIT, TileEvent::Unit(event));
+    }
+
+    fn set_alarm(&mut self, alarm: Alarm, at: Tick) {
+        let now = self.local.now;
+        assert!(
+            at >= now,
+            "tile {}: {alarm:?} at {now} for {at}",
+            self.local.id
+        );
+        self.local.alarms.set(alarm, at);
     }
 
     fn send(&mut self, mut packet: Packet) {

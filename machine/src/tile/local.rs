@@ -6,7 +6,7 @@ use super::{Below, End, FROM_INTERFACE, Local, TileEvent, Window};
 use crate::cache::Hierarchy;
 use crate::config::HOME_ALIGNMENT;
 use crate::device::HtifEffect;
-use crate::dtu::Dtu;
+use crate::dtu::{Dtu, DtuEvent};
 use crate::fabric::Fabric;
 use crate::noc::{Packet, PacketKind};
 use crate::timeline::Event;
@@ -18,7 +18,16 @@ impl Local {
     /// The time of the next event.
     #[inline]
     pub(super) fn next_event(&self) -> Tick {
-        self.queue.next_time().min(self.timer_at)
+        let event = self.queue.next_time().min(self.timer_at);
+        event.min(self.alarms.next_time())
+    }
+
+    /// Takes the next event: the first of the unit's alarms, or the first of the queue.
+    pub(super) fn next(&mut self, alarm: bool) -> Option<(Tick, TileEvent)> {
+        if let Some((at, alarm)) = alarm.then(|| self.alarms.pop()).flatten() {
+            return Some((at, TileEvent::Unit(DtuEvent::Due(alarm))));
+        }
+        self.queue.pop()
     }
 
     /// The hart is reset or stopped, so it no longer waits for tokens.

@@ -91,7 +91,8 @@ fn what_cannot_be_finished_within_the_limit_is_refused() {
         );
     let report = run(&text);
     assert_eq!(report.code, Some(0), "{}", report.console);
-    // Once a client has ended, the requests are no longer refused. (One later span has 6448 cycles.)
+    // Once a client has ended, the requests are no longer refused. (One later span has 6448 cycles: it waits for
+    // a request of the kernel to TileMux there.)
     let until = [3, 4, 6, 7].map(|tile| report.last_span(tile).expect("it sent requests"));
     let until = until.into_iter().min().unwrap_or(0);
     let kinds = [MarkerKind::SpanBegin, MarkerKind::SpanEnd].map(|kind| kind as u16);

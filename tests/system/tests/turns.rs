@@ -231,6 +231,110 @@ fn with_turns_and_registers_by_hart_bounds_are_near_the_worst_of_a_search() {
     assert!(ratios.iter().all(|ratio| *ratio <= MOST), "{ratios:?}");
 }
 
+/// A burst with one number a little different.
+fn near(one: &Burst, random: &mut Random) -> Burst {
+    let mut one = *one;
+    let step = 1 + random.below(4);
+    let up = random.below(2) == 0;
+    let moved = |value: u64| {
+        if up {
+            value + step
+        } else {
+            value.saturating_sub(step)
+        }
+    };
+    match random.below(4) {
+        0 if one.period > 0 => one.phase = moved(one.phase),
+        1 => one.hits = moved(one.hits).min(8),
+        2 => one.cleans = moved(one.cleans).min(8),
+        _ => one.misses = moved(one.misses).min(8),
+    }
+    one
+}
+
+/// A long search with periods and phases in steps of a cycle: `BULKHEAD_SEARCH` changes for each victim (300). Each begins with rivals that do the
+/// same with each period of a grid. It prints the worst of each victim.
+#[test]
+#[ignore = "takes minutes"]
+fn a_long_search_in_steps_of_a_cycle() {
+    let changes =
+        std::env::var("BULKHEAD_SEARCH").map_or(300, |text| text.parse().expect("a number"));
+    let only = std::env::var("BULKHEAD_VICTIM").ok();
+    let chip = in_turns(&["cluster@miss-registers=hart"]);
+    for (number, (name, victim)) in victims().into_iter().enumerate() {
+        if only
+            .as_ref()
+            .is_some_and(|only| *only != number.to_string())
+        {
+            continue;
+        }
+        let mut found: Option<(f64, u64, Rivals)> = None;
+        let try_one = |tried: Rivals, found: &mut Option<(f64, u64, Rivals)>| {
+            let result = beside(&victim, &tried, &chip);
+            let flow = &result.variants[0].flows[0];
+            let bound = flow.bound.as_ref().expect("these flows are judged").ticks;
+            let worst = worst_started(&flow.samples).expect("several passes");
+            assert!(worst <= bound, "{name}: {worst} above {bound}: {tried:?}");
+            if found.as_ref().is_none_or(|(_, before, _)| worst >= *before) {
+                if found.as_ref().is_none_or(|(_, before, _)| worst > *before) {
+                    println!("{name}: {:.3} {tried:?}", bound as f64 / worst as f64);
+                }
+                *found = Some((bound as f64 / worst as f64, worst, tried));
+            }
+        };
+        for rivals in known() {
+            try_one(rivals, &mut found);
+        }
+        for (hits, cleans, misses, periods) in [
+            (4, 0, 0, 60..120),
+            (4, 1, 0, 60..200),
+            (0, 4, 0, 400..500),
+            (4, 4, 0, 400..560),
+            (3, 1, 0, 280..420),
+            (0, 4, 4, 500..700),
+        ] {
+            for period in periods.step_by(4) {
+                let one = Burst {
+                    hits,
+                    cleans,
+                    misses,
+                    period,
+                    ..Burst::default()
+                };
+                try_one([one; 3], &mut found);
+            }
+        }
+        let random = &mut Random::new(23);
+        for _ in 0..changes {
+            let mut all = found.as_ref().expect("it tried").2;
+            match random.below(3) {
+                0 => {
+                    let step = 1 + random.below(6);
+                    let up = random.below(2) == 0;
+                    for one in all.iter_mut().filter(|one| one.period > 0) {
+                        one.period = if up {
+                            one.period + step
+                        } else {
+                            one.period.saturating_sub(step).max(40)
+                        };
+                    }
+                }
+                1 => {
+                    let one = near(&all[0], random);
+                    all = [one; 3];
+                }
+                _ => {
+                    let at = random.below(3) as usize;
+                    all[at] = near(&all[at], random);
+                }
+            }
+            try_one(all, &mut found);
+        }
+        let (ratio, worst, rivals) = found.expect("it tried");
+        println!("{name}: worst {worst}, the bound is {ratio:.2} times that\n  {rivals:?}");
+    }
+}
+
 /// With registers that all share, no rival exceeds the bound, which is far away.
 #[test]
 fn with_shared_registers_no_rival_of_a_search_exceeds_the_bound() {

@@ -297,6 +297,29 @@ fn time_and_timer() {
     assert_eq!(world.read(1, TIMER_EXPIRED), 0);
 }
 
+/// Moments are registers, so software that sets them again and again leaves nothing behind.
+#[test]
+fn moments_that_are_set_again_replace_each_other() {
+    let mut world = World::new(&config());
+    for turn in 0..100_u64 {
+        // Each is earlier than the one before.
+        world.write(1, PRIVILEGED_ARGUMENT, 1_000_000 - turn);
+        world.write(1, PRIVILEGED_COMMAND, PrivilegedOpcode::SetTimer as u64);
+        let wait = Awaited::new(3, 0, 0).after(256 * (1000 - turn));
+        world.write(1, AWAITED, wait.0);
+        assert!(
+            world.chip.pending() <= 2,
+            "{turn}: {}",
+            world.chip.pending()
+        );
+    }
+    world.run_until(4_000_000 - 4 * 99);
+    assert_eq!(world.read(1, TIMER_EXPIRED), 0);
+    world.run_until(4_000_000);
+    assert_eq!(world.read(1, TIMER_EXPIRED), 1);
+    assert_eq!(world.chip.pending(), 0);
+}
+
 fn with_outstanding(outstanding: u32) -> crate::config::DtuConfig {
     crate::config::DtuConfig {
         outstanding,

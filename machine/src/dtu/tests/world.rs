@@ -54,6 +54,8 @@ pub struct Hart {
 pub struct Chip {
     pub now: Tick,
     queue: BTreeMap<(Tick, u64), Action>,
+    /// Where the alarms of each tile are in the queue.
+    alarms: BTreeMap<(u16, Alarm), (Tick, u64)>,
     sequence: u64,
     pub memory: Vec<u8>,
     pub harts: Vec<Hart>,
@@ -71,6 +73,11 @@ pub struct Chip {
 }
 
 impl Chip {
+    /// What is still to come.
+    pub fn pending(&self) -> usize {
+        self.queue.len()
+    }
+
     fn push(&mut self, at: Tick, action: Action) {
         self.sequence += 1;
         self.queue.insert((at, self.sequence), action);
@@ -93,6 +100,19 @@ impl Env for Side<'_> {
     fn schedule(&mut self, at: Tick, event: DtuEvent) {
         assert!(at >= self.chip.now, "an event in the past");
         self.chip.push(at, Action::Event(self.tile, event));
+    }
+    fn set_alarm(&mut self, alarm: Alarm, at: Tick) {
+        assert!(at >= self.chip.now, "an alarm in the past");
+        let old = self.chip.alarms.remove(&(self.tile, alarm));
+        if let Some(key) = old {
+            self.chip.queue.remove(&key);
+        }
+        if at < Tick::MAX / 2 {
+            self.chip
+                .push(at, Action::Event(self.tile, DtuEvent::Due(alarm)));
+            let key = (at, self.chip.sequence);
+            self.chip.alarms.insert((self.tile, alarm), key);
+        }
     }
     fn send(&mut self, packet: Packet) {
         assert_eq!(packet.source, self.tile);
@@ -226,6 +246,7 @@ impl World {
             chip: Chip {
                 now: 0,
                 queue: BTreeMap::new(),
+                alarms: BTreeMap::new(),
                 sequence: 0,
                 memory: vec![0; SHARE as usize * usize::from(TILES)],
                 harts: vec![hart; TILES.into()],
@@ -290,6 +311,9 @@ impl World {
         self.chip.now = at;
         match action {
             Action::Event(tile, event) => {
+                if let DtuEvent::Due(alarm) = event {
+                    self.chip.alarms.remove(&(tile, alarm));
+                }
                 let mut side = Side {
                     chip: &mut self.chip,
                     tile,
