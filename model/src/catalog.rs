@@ -30,6 +30,10 @@ pub const PLATFORMS: &[(&str, &str)] = &[
         "imx6-solo",
         include_str!("../../catalog/platforms/imx6-solo.xml"),
     ),
+    (
+        "linux-pair",
+        include_str!("../../catalog/platforms/linux-pair.xml"),
+    ),
     ("single", include_str!("../../catalog/platforms/single.xml")),
     (
         "single-ooo",

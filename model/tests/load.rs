@@ -202,6 +202,7 @@ fn a_catalog_on_disk_comes_before_the_built_in_one() {
             "imx6-devices",
             "imx6-ooo",
             "imx6-solo",
+            "linux-pair",
             "single",
             "single-ooo",
             "tiled-256",
