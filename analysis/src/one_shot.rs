@@ -31,17 +31,18 @@
 //! rounded up; tests compare every bound with runs.
 
 use crate::one_shot_clocks::{Errors, beside};
-use crate::one_shot_joins::{self as joins, Queues, Waits};
 use crate::one_shot_mesh::{ACCESS, Load, Mesh};
 use crate::one_shot_rivals::{Rivals, patience};
-use crate::plan::prepare::nanoseconds;
-use crate::plan::{Kind, evaluate};
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
 use bulkhead_model::tasks::{ChannelKind, TaskSystem};
 use bulkhead_model::units::Time;
 use std::collections::BTreeMap;
+
+use self::joins::{Queues, Waits};
+
+mod joins;
 
 /// Cycles from the end of a job to the first instruction of the next one, including the end's own operation.
 pub const SWITCH: u64 = 250;
@@ -216,11 +217,14 @@ impl Drift {
     }
 }
 
-/// Computes them from a description: they hold whatever other cores do, where guards and lengths allow that.
-pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
+/// The longest response of each task in nanoseconds, from its arrival, if it has one; `None` if the tasks cannot be judged.
+pub type Responses<'a> = &'a dyn Fn(&TaskSystem) -> Option<Vec<Option<u64>>>;
+
+/// Computes them from a description: they hold whatever other cores do, where guards and lengths allow that. [`crate::plan`] has the responses.
+pub fn bounds(system: &OneShot, platform: &Platform, responses: Responses<'_>) -> Bounds {
     let none = vec![Rival::default(); system.tasks.channels.len()];
     let open = open(system, platform);
-    let alone = with(system, platform, &none);
+    let alone = with(system, platform, &none, responses);
     // No core is kept from anything, so computing routes would be pointless.
     if open.len() == system.domains("").len() {
         return Bounds {
@@ -233,7 +237,7 @@ pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
     assumes.extend(floods);
     Bounds {
         assumes,
-        ..with(system, platform, &rivals)
+        ..with(system, platform, &rivals, responses)
     }
 }
 
@@ -403,7 +407,12 @@ fn beside_rivals(
 }
 
 /// With what rivals add. Where queues have several writers, how often each task may disturb an operation follows from its response, and that from the waits.
-fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
+fn with(
+    system: &OneShot,
+    platform: &Platform,
+    rivals: &[Rival],
+    responses: Responses<'_>,
+) -> Bounds {
     let tasks = &system.tasks;
     let has_joins = tasks.channels.iter().any(|one| one.joins.is_some());
     if !has_joins {
@@ -423,19 +432,16 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
         if bounds.unbounded.is_some() {
             return bounds;
         }
-        let Ok(constraints) = evaluate::constraints(&bounds.tasks) else {
+        let Some(responses) = responses(&bounds.tasks) else {
             // Whoever judges these tasks finds the same error.
             return bounds;
         };
         let before = turns.clone();
         for (index, task) in bounds.tasks.tasks.iter().enumerate() {
-            let mut all = constraints.iter();
-            let own = all.find(|one| one.kind == Kind::Response && one.subject == task.name);
-            let response = own.and_then(|one| one.bound);
-            let needed = match response {
+            let needed = match responses[index] {
                 Some(response) => {
-                    let length = nanoseconds(mesh.time(longest[index]));
-                    let apart = (nanoseconds(task.period), nanoseconds(task.jitter));
+                    let length = mesh.time(longest[index]).nanoseconds();
+                    let apart = (task.period.nanoseconds(), task.jitter.nanoseconds());
                     joins::turns(length, response, apart)
                 }
                 None if in_a_queue(index) => {

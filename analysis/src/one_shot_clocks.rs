@@ -270,7 +270,7 @@ mod tests {
             let system = bulkhead_model::load_system_text("s", &text, &changes(guard));
             let system = system.expect("valid");
             let one_shot = system.one_shot.as_ref().expect("it is one");
-            crate::one_shot::bounds(one_shot, &system.platform)
+            crate::plan::one_shot::bounds(one_shot, &system.platform)
         };
         let (open, guarded) = (of("0"), of("64"));
         let [open_slice, slice] = [&open, &guarded].map(|one| one.tasks.channels[0].transfer.0);

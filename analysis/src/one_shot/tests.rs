@@ -1,6 +1,7 @@
 //! Bounds by hand: interrupts, drifts, rounds, and what others add.
 
 use super::*;
+use crate::plan::one_shot::bounds;
 
 /// By hand: ticks of 100, interrupts of 10. A job of 95 takes 105, so it touches a second tick and takes 115.
 #[test]

@@ -3,7 +3,6 @@
 //! Why it exists: `check` and `plan` accept a task system, a system with tasks, or a task set of another tool, and treat
 //! them alike. What it deliberately does not know: schedulability (`bulkhead_analysis`) and the terminal.
 
-use crate::one_shot;
 use crate::one_shot_clocks::{ClockBound, clock_bounds};
 use crate::plan::{InputError, PlanError, exchange};
 use bulkhead_model::tasks::{self, Policy, TaskSystem};
@@ -63,7 +62,7 @@ pub fn assumed(path: &Path, set: &[String]) -> Result<Option<String>, InputError
     }
     let system = load_system(path, &options)?;
     let one_shot = system.one_shot.as_ref();
-    Ok(one_shot.map(|tasks| one_shot::bounds(tasks, &system.platform).beside()))
+    Ok(one_shot.map(|tasks| super::one_shot::bounds(tasks, &system.platform).beside()))
 }
 
 /// How wrong the clocks of a one-shot system may be, if its cores have timers of their own; nothing for other files.
@@ -119,7 +118,7 @@ pub fn load(
         Root::OneShot => {
             let system = load_system(path, &options)?;
             let one_shot = system.one_shot.as_ref();
-            Ok(one_shot.map(|tasks| one_shot::bounds(tasks, &system.platform).tasks))
+            Ok(one_shot.map(|tasks| super::one_shot::bounds(tasks, &system.platform).tasks))
         }
         Root::Platform => Err(InputError::new(
             format!(

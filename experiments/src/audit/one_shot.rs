@@ -509,7 +509,8 @@ impl Checking<'_> {
     fn unbounded(&self) -> Vec<String> {
         let system = &self.stand.system;
         let one_shot = system.one_shot.as_ref();
-        let bounds = one_shot.map(|one| bulkhead_analysis::one_shot::bounds(one, &system.platform));
+        let bounds =
+            one_shot.map(|one| bulkhead_analysis::plan::one_shot::bounds(one, &system.platform));
         let assumes = bounds
             .map_or(Vec::new(), |bounds| bounds.assumes)
             .into_iter();

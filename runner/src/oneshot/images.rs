@@ -397,7 +397,7 @@ fn images(systems: &[&System]) -> BTreeSet<Filled> {
         let Some(one_shot) = &system.one_shot else {
             continue;
         };
-        let bounds = bulkhead_analysis::one_shot::bounds(one_shot, &system.platform);
+        let bounds = bulkhead_analysis::plan::one_shot::bounds(one_shot, &system.platform);
         let of_core = |core| Filled::of(system, one_shot, &bounds, core);
         all.extend(one_shot.cores().into_iter().map(of_core));
         all.extend(one_shot.host.map(|_| Filled::host(system)));

@@ -132,7 +132,7 @@ impl Paradigm for OneShot {
             Some(task) => one_shot.core(task),
             None => name.strip_prefix("core ")?.parse().ok()?,
         };
-        let bounds = bulkhead_analysis::one_shot::bounds(one_shot, &system.platform);
+        let bounds = bulkhead_analysis::plan::one_shot::bounds(one_shot, &system.platform);
         Some(Filled::of(system, one_shot, &bounds, core).name())
     }
 
@@ -159,7 +159,7 @@ pub(super) fn loaded(
     one_shot: &Described,
     programs: &[Program],
 ) -> Result<BootImage, Error> {
-    let bounds = bulkhead_analysis::one_shot::bounds(one_shot, &system.platform);
+    let bounds = bulkhead_analysis::plan::one_shot::bounds(one_shot, &system.platform);
     let mut boot = BootImage::default();
     for core in one_shot.cores() {
         let name = Filled::of(system, one_shot, &bounds, core).name();

@@ -1,6 +1,6 @@
 //! The programs of the book's chapters, taken from their text, built and run.
 
-use bulkhead_analysis::one_shot::bounds;
+use bulkhead_analysis::plan::one_shot::bounds;
 use bulkhead_analysis::plan::{Kind, plan};
 use bulkhead_model::{LoadOptions, load_system};
 use bulkhead_runner::progress::Silent;

@@ -3,8 +3,8 @@
 //! Why it exists: a plan is useful only if `check` and `run` read it and agree. What it deliberately does not know: how cores are searched.
 
 use super::{Placement, Wish, place};
-use crate::one_shot::bounds;
 use crate::plan::files::planned as judged;
+use crate::plan::one_shot::bounds;
 use crate::plan::system::complete::completed_by;
 use crate::plan::{InputError, Plan};
 use bulkhead_model::{LoadOptions, Root, load_system, root};

@@ -6,8 +6,9 @@
 //! computed for the system without them.
 
 use super::Aim;
-use crate::one_shot::{SWITCH, bounds};
+use crate::one_shot::SWITCH;
 use crate::plan::evaluate;
+use crate::plan::one_shot::bounds;
 use crate::plan::prepare::nanoseconds;
 use crate::plan::{Constraint, Kind};
 use bulkhead_abi::one_shot::{IMAGE_SIZE, PORT_SIZE};

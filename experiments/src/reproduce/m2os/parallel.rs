@@ -6,7 +6,7 @@
 //! Costs are stated before a run: measured on one core and rounded up ([`Work::costs`]). The waits are the shortest that the analysis finds
 //! sufficient.
 
-use bulkhead_analysis::one_shot::bounds;
+use bulkhead_analysis::plan::one_shot::bounds;
 use bulkhead_analysis::plan::{Constraint, Kind, plan};
 use bulkhead_model::load_system_text;
 use bulkhead_report::distribution::distribution;

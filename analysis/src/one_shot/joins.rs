@@ -294,7 +294,8 @@ pub(crate) fn turns(length: u64, response: u64, (period, jitter): (u64, u64)) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::one_shot::{Bounds, bounds};
+    use crate::one_shot::Bounds;
+    use crate::plan::one_shot::bounds;
 
     /// A reader on core 5 that takes an item in each millisecond, and writers, each with its core, period and cost.
     fn of(writers: &[(u16, u64, u64)]) -> Bounds {
