@@ -10,7 +10,7 @@
 //! up a line that it writes. If it writes the whole line, they drop what they have, because nothing of it stays (CHI: WriteUniqueFull and
 //! MakeInvalid).
 //!
-//! Who can fill it: for each transaction of its second level, a cluster has at most one request here. A peripheral has at most
+//! Who can fill it: a cluster has at most one request here for each transaction of its second level. A peripheral has at most
 //! `outstanding` requests, and an engine as many for each channel. Each request waits for one turn of each other request for the same
 //! line.
 

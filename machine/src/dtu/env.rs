@@ -127,7 +127,7 @@ impl Alarms {
     /// values cannot overflow the time.
     pub fn set(&mut self, alarm: Alarm, at: Tick) {
         self.at[alarm as usize] = if at < Tick::MAX / 2 { at } else { Tick::MAX };
-        self.first = self.at.into_iter().min().unwrap_or(Tick::MAX);
+        self.first = self.at.into_iter().fold(Tick::MAX, Tick::min);
     }
 
     /// The moment of the first alarm, or [`Tick::MAX`].
