@@ -2,7 +2,11 @@
 //! seconds of processor time, the best of three, so that other work on the computer has little effect.
 //!
 //! `cargo bench -p bulkhead-machine --bench speed [kernel...]`
+//!
+//! `... --bench speed -- --beside OTHER [kernel...]` runs this build and another one in turn; OTHER is the program of this bench that another
+//! checkout built. (A checkout that is older than this option first gets the files of this folder.)
 
+mod beside;
 mod hart_alone;
 mod programs;
 mod whole;
@@ -10,10 +14,25 @@ mod whole;
 use programs::{KERNELS, Kernel, best_of_three, build, qemu_seconds};
 
 fn main() {
-    let wanted: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| !argument.starts_with('-'))
-        .collect();
+    let mut wanted: Vec<String> = std::env::args().skip(1).collect();
+    wanted.retain(|argument| argument != "--bench");
+    let named = |name: &str| {
+        let found = KERNELS.iter().find(|kernel| kernel.name == name);
+        found.unwrap_or_else(|| panic!("there is no kernel {name:?}"))
+    };
+    match wanted.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--once", kernel, tiles] => {
+            return beside::once(named(kernel), tiles.parse().expect("a number of tiles"));
+        }
+        ["--beside", other, ref kernels @ ..] => {
+            let kernels = match kernels {
+                [] => KERNELS.iter().collect(),
+                some => some.iter().map(|name| named(name)).collect::<Vec<_>>(),
+            };
+            return beside::compare(other, &kernels);
+        }
+        _ => {}
+    }
     let chosen =
         |kernel: &&Kernel| wanted.is_empty() || wanted.iter().any(|name| name == kernel.name);
     println!(

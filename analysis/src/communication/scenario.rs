@@ -115,7 +115,9 @@ pub struct TransactionClass {
     /// Maximum outstanding transactions of this class of the source. 0: no other transaction meets them as such, because other classes
     /// represent their parts (the packets of a message); they can nevertheless be bounded.
     pub outstanding: u32,
-    /// Least time from the start of one to its end without contention, and so to the start of the next one on the same slot; 0 if unknown.
+    /// Least time from the end of one to the end of the next one on the same slot: the least time of one without contention, and the least rest
+    /// before it; 0 if unknown. A least distance between starts is no such time, because one that waited long may end just before the next one
+    /// begins ([`Demand`] is for these).
     pub least_round_trip: Ticks,
     /// The owner of their slots, if classes of the same tile share them.
     pub pool: Option<Pool>,

@@ -23,12 +23,18 @@ pub struct HeldLine<'a> {
 /// Copies the bytes of a line; the usual 64 bytes without a call.
 #[inline(always)]
 pub(super) fn copy_line(to: &mut [u8], from: &[u8]) {
+    /// Apart: the compiler would make one call of both copies.
+    #[cold]
+    #[inline(never)]
+    fn of_other_length(to: &mut [u8], from: &[u8]) {
+        to.copy_from_slice(from);
+    }
     match (
         <&mut [u8; 64]>::try_from(&mut *to),
         <&[u8; 64]>::try_from(from),
     ) {
         (Ok(to), Ok(from)) => *to = *from,
-        _ => to.copy_from_slice(from),
+        _ => of_other_length(to, from),
     }
 }
 

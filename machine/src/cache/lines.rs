@@ -255,6 +255,12 @@ impl Hierarchy {
         self.data.cache.bytes_mut()
     }
 
+    /// A hart uses the line at `place` in the data cache again ([`Cache::again`](super::Cache::again)).
+    #[inline]
+    pub fn again(&mut self, place: usize) {
+        self.data.cache.again(place);
+    }
+
     /// Notes that a hart has written the line at `place` in the data cache.
     #[inline]
     pub fn wrote(&mut self, place: usize, hart: usize) {

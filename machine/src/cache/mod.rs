@@ -88,17 +88,23 @@ pub struct Cache {
     fills: u64,
 }
 
-/// Where `tag` is. The usual eight ways are compared at once, because the way of a line cannot be predicted.
+/// Where `tag` is. The usual four or eight ways are compared at once, because the way of a line cannot be predicted.
 #[inline]
 fn find(tags: &[u32], tag: u32) -> Option<usize> {
-    let Ok(tags) = <&[u32; 8]>::try_from(tags) else {
-        return tags.iter().position(|t| *t == tag);
-    };
-    let mut found = 0u32;
-    for (way, t) in tags.iter().enumerate() {
-        found |= ((*t == tag) as u32) << way;
+    fn among<const WAYS: usize>(tags: &[u32; WAYS], tag: u32) -> Option<usize> {
+        let mut found = 0u32;
+        for (way, t) in tags.iter().enumerate() {
+            found |= ((*t == tag) as u32) << way;
+        }
+        (found != 0).then(|| found.trailing_zeros() as usize)
     }
-    (found != 0).then(|| found.trailing_zeros() as usize)
+    if let Ok(tags) = <&[u32; 8]>::try_from(tags) {
+        among(tags, tag)
+    } else if let Ok(tags) = <&[u32; 4]>::try_from(tags) {
+        among(tags, tag)
+    } else {
+        tags.iter().position(|t| *t == tag)
+    }
 }
 
 const NOBODY: Owner = Owner::new(u16::MAX, u16::MAX);
@@ -264,6 +270,15 @@ impl Cache {
         }
     }
 
+    /// The hart uses the line at this place in [`Cache::bytes`]; the same as [`Cache::access`] of a line that is here, without a look at tags.
+    #[inline]
+    pub fn again(&mut self, place: usize) {
+        let slot = place >> self.line_shift;
+        let set = slot / self.ways;
+        self.touch(set, slot - set * self.ways);
+        self.statistics[self.current].1.hits += 1;
+    }
+
     #[inline(always)]
     fn touch(&mut self, set: usize, way: usize) {
         self.recent[set] = way as u8;
@@ -320,22 +335,21 @@ impl Cache {
         // Empty ways have the stamp 0, so they come first. Way and stamp in one number: a minimum without branches.
         let base = (set * 2 + 1) * self.ways;
         let stamps = &self.sets[base..base + self.ways];
-        let key = |way: usize, stamp: u32| (stamp as u64) << 8 | way as u64;
-        let oldest = if let Ok(stamps) = <&[u32; 8]>::try_from(stamps)
-            && self.way_mask == 0xFF
-        {
-            let mut oldest = u64::MAX;
-            for (way, stamp) in stamps.iter().enumerate() {
-                oldest = oldest.min(key(way, *stamp));
+        fn oldest<'a>(stamps: impl Iterator<Item = &'a u32>) -> impl Iterator<Item = u64> {
+            let keys = stamps.enumerate();
+            keys.map(|(way, stamp)| u64::from(*stamp) << 8 | way as u64)
+        }
+        let oldest = match (<&[u32; 8]>::try_from(stamps), <&[u32; 4]>::try_from(stamps)) {
+            (Ok(stamps), _) if self.way_mask == 0xFF => {
+                oldest(stamps.iter()).fold(u64::MAX, u64::min)
             }
-            oldest
-        } else {
-            let keys = stamps
-                .iter()
-                .enumerate()
-                .map(|(way, stamp)| key(way, *stamp));
-            let allowed = keys.filter(|key| self.way_mask >> (key & 0xFF) & 1 != 0);
-            allowed.min().unwrap_or(0)
+            (_, Ok(stamps)) if self.way_mask == 0xF => {
+                oldest(stamps.iter()).fold(u64::MAX, u64::min)
+            }
+            _ => {
+                let allowed = |key: &u64| self.way_mask >> (key & 0xFF) & 1 != 0;
+                oldest(stamps.iter()).filter(allowed).min().unwrap_or(0)
+            }
         };
         oldest as usize & 0xFF
     }

@@ -6,8 +6,8 @@ use super::port::{FROM_DEVICE, Inbound, Side};
 use super::second_level::SecondLevel;
 use crate::fabric::Fabric;
 use crate::hart::{
-    Access, Bus, BusFault, CacheEvents, DeviceRead, DeviceWrite, Managed, Management, Place,
-    QosIds, RemoteOperation, Timing,
+    Access, Bus, BusFault, CacheEvents, DeviceRead, DeviceWrite, LineBytes, Managed, Management,
+    Place, QosIds, RemoteOperation, Timing,
 };
 use crate::noc::{Packet, past_caches};
 use crate::observe::Marker;
@@ -160,23 +160,27 @@ impl Bus for ClusterBus<'_> {
     }
 
     #[inline]
+    fn again(&mut self, _: u64, place: Place) -> bool {
+        self.side.first.again(place as usize)
+    }
+
+    #[inline]
     fn place(&self, physical: u64, _: bool) -> Place {
         self.side.first.cache().recent_place(physical) as Place
     }
 
     #[inline]
     fn read_place(&mut self, place: Place, bytes: u8) -> u64 {
-        let (at, bytes) = (place as usize, usize::from(bytes));
-        let mut value = [0; 8];
-        value[..bytes].copy_from_slice(&self.side.first.cache().bytes()[at..at + bytes]);
-        u64::from_le_bytes(value)
+        self.side.first.cache_mut().bytes_mut().read(place, bytes)
     }
 
     #[inline]
     fn write_place(&mut self, place: Place, bytes: u8, value: u64) {
-        let (at, bytes) = (place as usize, usize::from(bytes));
-        let there = &mut self.side.first.cache_mut().bytes_mut()[at..at + bytes];
-        there.copy_from_slice(&value.to_le_bytes()[..bytes]);
+        self.side
+            .first
+            .cache_mut()
+            .bytes_mut()
+            .write(place, bytes, value);
     }
 
     #[inline]

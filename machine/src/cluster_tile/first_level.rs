@@ -281,6 +281,16 @@ impl FirstLevel {
         Found::Pending(token)
     }
 
+    /// The hart uses the line at `place` again, for which nothing is under way. False: it must ask, because its accesses train a prefetcher.
+    #[inline]
+    pub fn again(&mut self, place: usize) -> bool {
+        if self.ahead.is_some() {
+            return false;
+        }
+        self.data.again(place);
+        true
+    }
+
     /// An access to a line for which something is under way.
     #[cold]
     fn join(&mut self, now: Tick, address: u64, write: bool) -> Found {

@@ -246,6 +246,13 @@ pub trait Bus {
         let _ = physical;
         true
     }
+    /// The hart uses a line again, without asking, that is not the one that it used last in its set: the order of use changes, and nothing
+    /// else. False: it must ask. `place` is that of the byte at `physical`.
+    #[inline]
+    fn again(&mut self, physical: u64, place: Place) -> bool {
+        let _ = (physical, place);
+        false
+    }
     /// The place of a byte in the line that the last [`Bus::data`] found, or that has arrived since.
     fn place(&self, physical: u64, write: bool) -> Place;
     /// Reads bytes at a place.

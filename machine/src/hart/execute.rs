@@ -25,6 +25,8 @@ pub enum End {
     Left,
     /// A counter has overflowed; its interrupt is taken before the operation with this index.
     Overflow(usize),
+    /// The line of the block is on its way; this token reports it.
+    Fetching(u32),
 }
 
 /// The next block in the usual case: no interrupt, time left, a decoded block in the line that was fetched last.
@@ -39,6 +41,26 @@ pub fn quick_block<B: Bus>(core: &Core, blocks: &BlockCache) -> Option<usize> {
         .filter(|index| core.may_use::<B>(*index))?;
     let fetched = physical & core.line_mask == core.fetch_line && !blocks.block(index).straddles;
     fetched.then_some(index)
+}
+
+/// The next block if it is decoded and lies in another line than the last one. Fetches that line; also returns the token if it is on its way.
+#[inline(never)]
+fn block_of_another_line<B: Bus>(
+    core: &mut Core,
+    bus: &mut B,
+    blocks: &BlockCache,
+) -> Option<(usize, Option<u32>)> {
+    if !core.may_go_on() || bus.regulates() {
+        return None;
+    }
+    let physical = core.mmu.quick(Need::Execute, core.pc)?;
+    let index = blocks
+        .find(physical)
+        .filter(|index| core.may_use::<B>(*index))?;
+    if blocks.block(index).straddles {
+        return None;
+    }
+    Some((index, core.fetch(bus, physical)))
 }
 
 /// Executes blocks while the next one is found quickly, beginning with operation `start` of a block. Returns in which block it
@@ -73,14 +95,19 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
             if again && core.may_go_on() {
                 continue;
             }
-            match quick_block::<B>(core, blocks) {
-                Some(next) => {
+            let next = match quick_block::<B>(core, blocks) {
+                None => block_of_another_line(core, bus, blocks),
+                next => next.map(|next| (next, None)),
+            };
+            match next {
+                Some((next, None)) => {
                     current = next;
                     block = blocks.block(current);
                     operations = blocks.operations(block);
                     beginning = (core.pc, core.fetch_line);
                     continue;
                 }
+                Some((next, Some(token))) => return (End::Fetching(token), next),
                 None => return (End::Done, current),
             }
         }};

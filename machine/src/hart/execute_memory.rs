@@ -84,14 +84,21 @@ impl Core {
     #[inline(always)]
     fn known_line<B: Bus>(
         &mut self,
+        bus: &mut B,
         now: Tick,
         physical: u64,
         store: bool,
     ) -> Option<(Timing, Place)> {
-        match B::EVERY_ACCESS {
-            true => None,
-            false => self.lines.timing(now, physical, store),
+        if B::EVERY_ACCESS {
+            return None;
         }
+        let known = self.lines.timing(now, physical, store);
+        if known.is_some() {
+            return known;
+        }
+        let known = self.lines.timing_before(now, physical, store)?;
+        debug_assert!(bus.is_at(physical, known.1), "{physical:#x}: {known:?}");
+        bus.again(physical, known.1).then_some(known)
     }
 
     /// A store does not become visible before its time: blocks may run beyond the horizon, but their stores may not.
@@ -122,7 +129,7 @@ impl Core {
             self.refused = exit;
             return None;
         }
-        let (timing, place) = match self.known_line::<B>(self.base + offset, physical, false) {
+        let (timing, place) = match self.known_line(bus, self.base + offset, physical, false) {
             Some(known) => known,
             None => {
                 if bus.regulates() && self.refuses(bus, physical, Purpose::Load, offset) {
@@ -185,7 +192,7 @@ impl Core {
     #[inline(always)]
     fn put_store<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64, bytes: u8, value: u64) {
         let now = self.base + op.cycle as Tick * self.costs.cycle;
-        let (timing, place) = match self.known_line::<B>(now, physical, true) {
+        let (timing, place) = match self.known_line(bus, now, physical, true) {
             Some(known) => known,
             None => {
                 bus.instruction(self.pc.wrapping_add(op.offset.into()));

@@ -3,6 +3,9 @@
 //! It exists only to make the simulator fast. It must not change which line the cache replaces: entries are chosen by low bits of
 //! the cache's set number, so an entry is always the most recently used line of its set, and using it again does not change the
 //! order of use.
+//!
+//! Beside each entry is the one that was there before, because a copy uses two lines in turn, often of one set. Using that line changes the
+//! order, so the cache is told ([`super::bus::Bus::again`]). A miss may evict it, so a miss forgets it.
 
 use super::bus::{Place, Timing};
 use crate::types::Tick;
@@ -31,10 +34,38 @@ struct Known {
     delta: u64,
 }
 
+impl Known {
+    #[inline(always)]
+    fn timing(
+        &mut self,
+        now: Tick,
+        physical: u64,
+        line: u64,
+        store: bool,
+    ) -> Option<(Timing, Place)> {
+        let tag = if store { self.store } else { self.load };
+        if tag & !COMING != line {
+            return None;
+        }
+        let place = physical.wrapping_add(self.delta);
+        if tag & COMING != 0 {
+            if now < self.ready {
+                return Some((Timing::Ready(self.ready), place));
+            }
+            self.load = line;
+            if self.store != NOTHING {
+                self.store = line;
+            }
+        }
+        Some((Timing::Hit, place))
+    }
+}
+
 /// See the module's documentation.
 #[derive(Clone)]
 pub struct KnownLines {
     entries: [Known; ENTRIES],
+    before: [Known; ENTRIES],
     shift: u32,
     line_mask: u64,
     index_mask: usize,
@@ -47,6 +78,7 @@ impl KnownLines {
         let entries = 1usize << sets.clamp(1, ENTRIES as u64).ilog2();
         Self {
             entries: [NONE; ENTRIES],
+            before: [NONE; ENTRIES],
             shift: line.trailing_zeros(),
             line_mask: !(line - 1),
             index_mask: entries - 1,
@@ -56,12 +88,14 @@ impl KnownLines {
     /// Forgets all lines.
     pub fn forget(&mut self) {
         self.entries = [NONE; ENTRIES];
+        self.before = [NONE; ENTRIES];
     }
 
     /// Forgets the lines whose low four number bits, as a value from 0 to 15, select a set bit of `ends`.
     pub fn forget_some(&mut self, ends: u16) {
         for end in (0..ENTRIES).filter(|end| ends >> end & 1 != 0) {
             self.entries[end & self.index_mask] = NONE;
+            self.before[end & self.index_mask] = NONE;
         }
     }
 
@@ -88,23 +122,22 @@ impl KnownLines {
     #[inline]
     pub fn timing(&mut self, now: Tick, physical: u64, store: bool) -> Option<(Timing, Place)> {
         let index = self.index(physical);
-        let known = &mut self.entries[index];
+        self.entries[index].timing(now, physical, physical & self.line_mask, store)
+    }
+
+    /// The same for the line that was known before, which is the known one from now on. The cache must be told of its use.
+    #[inline]
+    pub fn timing_before(
+        &mut self,
+        now: Tick,
+        physical: u64,
+        store: bool,
+    ) -> Option<(Timing, Place)> {
+        let index = self.index(physical);
         let line = physical & self.line_mask;
-        let tag = if store { known.store } else { known.load };
-        if tag & !COMING != line {
-            return None;
-        }
-        let place = physical.wrapping_add(known.delta);
-        if tag & COMING != 0 {
-            if now < known.ready {
-                return Some((Timing::Ready(known.ready), place));
-            }
-            known.load = line;
-            if known.store != NOTHING {
-                known.store = line;
-            }
-        }
-        Some((Timing::Hit, place))
+        let known = self.before[index].timing(now, physical, line, store)?;
+        std::mem::swap(&mut self.entries[index], &mut self.before[index]);
+        Some(known)
     }
 
     /// Notes the answer to an access, and the place of its bytes.
@@ -114,10 +147,19 @@ impl KnownLines {
         let line = physical & self.line_mask;
         let known = &mut self.entries[index];
         let (tag, ready) = match timing {
-            Timing::Hit => (line, 0),
-            Timing::Ready(at) => (line | COMING, at),
+            Timing::Hit => {
+                if known.load & !COMING != line {
+                    self.before[index] = *known;
+                }
+                (line, 0)
+            }
+            Timing::Ready(at) => {
+                self.before[index] = NONE;
+                (line | COMING, at)
+            }
             Timing::ReadyOnce(_) | Timing::Pending(_) => {
                 *known = NONE;
+                self.before[index] = NONE;
                 return;
             }
         };

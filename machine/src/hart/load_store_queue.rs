@@ -33,23 +33,29 @@ pub trait LineBytes {
 }
 
 impl LineBytes for [u8] {
+    #[inline]
     fn read(&mut self, offset: u64, bytes: u8) -> u64 {
         let mut value = [0; 8];
         let at = &self[offset as usize..];
         match bytes {
             8 => value.copy_from_slice(&at[..8]),
             4 => value[..4].copy_from_slice(&at[..4]),
+            2 => value[..2].copy_from_slice(&at[..2]),
+            1 => value[0] = at[0],
             _ => value[..bytes as usize].copy_from_slice(&at[..bytes as usize]),
         }
         u64::from_le_bytes(value)
     }
 
+    #[inline]
     fn write(&mut self, offset: u64, bytes: u8, value: u64) {
         let at = &mut self[offset as usize..];
         let value = value.to_le_bytes();
         match bytes {
             8 => at[..8].copy_from_slice(&value),
             4 => at[..4].copy_from_slice(&value[..4]),
+            2 => at[..2].copy_from_slice(&value[..2]),
+            1 => at[0] = value[0],
             _ => at[..bytes as usize].copy_from_slice(&value[..bytes as usize]),
         }
     }

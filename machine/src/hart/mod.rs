@@ -277,6 +277,12 @@ impl Hart {
                     self.core.pc = self.core.pc.wrapping_add(op.offset as u64);
                     self.core.base += op.cycle as Tick * self.core.costs.cycle;
                 }
+                End::Fetching(token) => {
+                    self.core.fetches = [Some(token), None];
+                    self.core.ask_limit(bus);
+                    self.resume = Some(Resume::Fetch(block));
+                    return Stop::Pending(token);
+                }
                 End::Done if self.core.mode == Mode::Running => {}
                 End::Done => return Stop::WaitForInterrupt,
                 End::Suspended(operation, stop) => {

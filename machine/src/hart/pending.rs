@@ -64,6 +64,11 @@ impl PendingLoads {
             .entries
             .iter()
             .fold(0, |all, entry| all | entry.registers);
+        self.note_oldest();
+    }
+
+    #[inline]
+    fn note_oldest(&mut self) {
         self.oldest = match self.entries.front() {
             Some(Entry {
                 completion: Completion::At(at),
@@ -79,7 +84,8 @@ impl PendingLoads {
             registers,
             completion,
         });
-        self.update();
+        self.registers |= registers;
+        self.note_oldest();
     }
 
     /// The tick at which all of `registers` have their values (0 if none waits), or the token that must complete first.
@@ -113,7 +119,14 @@ impl PendingLoads {
     }
 
     /// Drops entries from the front that are complete at `now`.
+    #[inline]
     pub fn retire(&mut self, now: Tick) {
+        if now >= self.oldest {
+            self.retire_some(now);
+        }
+    }
+
+    fn retire_some(&mut self, now: Tick) {
         while let Some(Entry {
             completion: Completion::At(at),
             ..

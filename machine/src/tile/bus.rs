@@ -9,7 +9,7 @@ use crate::device::exit_code;
 use crate::dtu::{Dtu, WriteEffect};
 use crate::fabric::Fabric;
 use crate::hart::{
-    Access, Bus, BusFault, CacheEvents, DeviceRead, DeviceWrite, InterruptLine, Managed,
+    Access, Bus, BusFault, CacheEvents, DeviceRead, DeviceWrite, InterruptLine, LineBytes, Managed,
     Management, Place, RemoteOperation, Timing, UserTrap,
 };
 use crate::ledger::Resource;
@@ -372,6 +372,13 @@ impl<const TCM: bool> Bus for TileBus<'_, TCM> {
     }
 
     #[inline]
+    fn again(&mut self, physical: u64, place: Place) -> bool {
+        self.used(physical);
+        self.caches.again(place as usize);
+        true
+    }
+
+    #[inline]
     fn place(&self, physical: u64, _: bool) -> Place {
         if let Some(offset) = self.coupled(physical) {
             return self.local.tcm.place(offset) as Place;
@@ -393,17 +400,12 @@ impl<const TCM: bool> Bus for TileBus<'_, TCM> {
 
     #[inline]
     fn read_place(&mut self, place: Place, bytes: u8) -> u64 {
-        let (at, bytes) = (place as usize, usize::from(bytes));
-        let mut value = [0; 8];
-        value[..bytes].copy_from_slice(&self.caches.data_bytes()[at..at + bytes]);
-        u64::from_le_bytes(value)
+        self.caches.data_bytes_mut().read(place, bytes)
     }
 
     #[inline]
     fn write_place(&mut self, place: Place, bytes: u8, value: u64) {
-        let (at, bytes) = (place as usize, usize::from(bytes));
-        let there = &mut self.caches.data_bytes_mut()[at..at + bytes];
-        there.copy_from_slice(&value.to_le_bytes()[..bytes]);
+        self.caches.data_bytes_mut().write(place, bytes, value);
     }
 
     #[inline(always)]

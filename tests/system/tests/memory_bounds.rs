@@ -30,8 +30,9 @@ struct Requester {
     write: bool,
     /// The most outstanding accesses that it has.
     slots: u32,
-    /// Cycles of the memory from the start of an access to that of the next one on the same slot, at least.
-    distance: u64,
+    /// Cycles of the memory from the end of an access to the start of the next one on the same slot, at least. (A least distance between starts
+    /// would say less: an access that waited long ends just before the next one begins.)
+    rest: u64,
 }
 
 impl Requester {
@@ -64,7 +65,7 @@ fn scenario(platform: &Platform, requesters: &[Requester]) -> NetworkScenario {
             charge: one.bytes(),
             charge_most: one.bytes(),
             outstanding: one.slots,
-            least_round_trip: (access.front_least + access.least).max(one.distance * cycle),
+            least_round_trip: access.front_least + access.least + one.rest * cycle,
             pool: None,
             demand: None,
             steps: [Step::fixed(access.front)]
@@ -185,7 +186,7 @@ fn drive(
             assert_eq!(served.account.accounted(), served.at);
             waited += served.account.waited;
             seen[*tile] = served.at.saturating_sub(since).max(seen[*tile]);
-            let again = served.at.max(since + requesters[*tile].distance * cycle);
+            let again = served.at + requesters[*tile].rest * cycle;
             let (to, pause) = next(*tile);
             *address = to;
             *slot = Slot::Idle {
@@ -252,7 +253,7 @@ fn requesters() -> impl Strategy<Value = Vec<Requester>> {
             line,
             write,
             slots,
-            distance: rest * 3000,
+            rest: rest * 3000,
         });
     prop::collection::vec(one, 1..5)
 }
@@ -287,7 +288,7 @@ fn bounds_of_slots_are_within_a_half_of_the_worst_that_random_search_finds() {
                     line: true,
                     write: true,
                     slots: 4,
-                    distance: 0,
+                    rest: 0,
                 };
                 tiles
             ];
@@ -295,7 +296,7 @@ fn bounds_of_slots_are_within_a_half_of_the_worst_that_random_search_finds() {
                 line,
                 write: false,
                 slots: 1,
-                distance: 0,
+                rest: 0,
             };
             let bound = bounds(&scenario(&platform, &requesters))[0].expect("slots are bounded");
             let runs = (0..4).map(|seed| worst(&platform, &requesters, 2000, seed)[0]);
@@ -321,7 +322,7 @@ fn each_slot_of_an_access_waits_for_a_turn() {
         line,
         write,
         slots: 1,
-        distance: 0,
+        rest: 0,
     };
     let requesters = [one(true, true), one(false, false)];
     let bounds = bounds(&scenario(&platform, &requesters));
@@ -353,7 +354,7 @@ fn every_access_has_a_bound_beside_unlimited_rivals() {
         line: true,
         write,
         slots,
-        distance: 0,
+        rest: 0,
     };
     let beside = [
         vec![hog(false, 4), hog(true, 4)],
@@ -406,7 +407,7 @@ fn hits_in_a_long_front_end_keep_the_row_open() {
         line: true,
         write: false,
         slots,
-        distance: 0,
+        rest: 0,
     };
     let requesters = [one(1), one(2)];
     let bound = bounds(&scenario(&platform, &requesters))[0].expect("an order of service");
