@@ -583,3 +583,28 @@ fn turns_and_registers_of_its_own_keep_others_from_a_hart() {
     );
     assert_eq!(victim_of_misses(0, Turns::Tile, (4, false)), alone);
 }
+
+/// Hints of Zicbop do nothing on a hart of a cluster: a load after one takes as long, and misses as often, as without.
+#[test]
+fn hints_to_prefetch_do_nothing() {
+    let run = |hint: u32, pipeline| {
+        let mut p = Program::default();
+        p.li(S0, data(0)).jump_to_line();
+        p.word(hint).addi(S1, ZERO, 400);
+        let wait = p.here();
+        p.addi(S1, S1, -1).branch(1, S1, ZERO, wait);
+        p.marker(ZERO, BEFORE).ld(T0, S0, 0).addi(T0, T0, 1);
+        p.marker(T0, SEEN).word(WFI);
+        let mut machine = machine(&pipelined(cluster(1), pipeline), &[p]);
+        idle(&mut machine);
+        let hart = *machine.cluster_hart(0, 0).unwrap().statistics();
+        let markers = machine.markers();
+        (markers[1].tick - markers[0].tick, hart.data_misses)
+    };
+    for pipeline in PIPELINES {
+        // ORI x0, s0 with 1 or 3 in the low bits of the immediate.
+        let [nothing, read, write] = [0x13, 0x0014_6013, 0x0034_6013].map(|one| run(one, pipeline));
+        assert_eq!([read, write], [nothing; 2], "{pipeline:?}");
+        assert!(nothing.0 > 100 && nothing.1 == 1, "{nothing:?}");
+    }
+}
