@@ -42,6 +42,12 @@ enum Do {
     WAddress(u32, u32),
     /// Stores a value after a branch on the previous load's value.
     WControl(u32, u32),
+    /// Stores a value to each half of a variable, in one access.
+    Both(u32, u32),
+    /// Stores a value to a half of a variable.
+    WHalf(u32, u64, u32),
+    /// Loads a half.
+    RHalf(u32, u64),
     /// Loads with LR and acquire semantics.
     Acquire(u32),
     /// Adds nothing, with acquire semantics; the old value is a result.
@@ -63,7 +69,7 @@ impl Do {
     fn finds(&self) -> bool {
         matches!(
             self,
-            R(_) | RDependent(_) | Add(..) | Acquire(_) | AcquireAdd(_) | Reserved(..)
+            RHalf(..) | R(_) | RDependent(_) | Add(..) | Acquire(_) | AcquireAdd(_) | Reserved(..)
         )
     }
 }
@@ -176,6 +182,22 @@ fn thread(chip: Chip, ops: &[Do], start: &Start, number: usize) -> Program {
                 p.patch_branch(at, 1, found - 1, ZERO, on);
                 p.addi(VALUE, ZERO, value as i32).sd(VALUE, address, 0);
                 flush(&mut p, address);
+            }
+            Both(variable, value) => {
+                p.addi(VALUE, ZERO, value as i32).slli(T1, VALUE, 32);
+                p.or(T1, T1, VALUE).sd(T1, ADDRESS + variable, 0);
+                flush(&mut p, ADDRESS + variable);
+            }
+            WHalf(variable, half, value) => {
+                let address = ADDRESS + variable;
+                p.addi(VALUE, ZERO, value as i32)
+                    .sw(VALUE, address, 4 * half);
+                flush(&mut p, address);
+            }
+            RHalf(variable, half) => {
+                flush(&mut p, ADDRESS + variable);
+                p.lw(found, ADDRESS + variable, 4 * half);
+                found += 1;
             }
             Acquire(variable) => {
                 flush(&mut p, ADDRESS + variable);
@@ -685,4 +707,44 @@ fn conditional_stores_are_atomic() {
     });
     let sum = |o: &[u64]| o[3] != 6;
     never(&[&[Reserved(X, 1)], &[Reserved(X, 2)], &[Add(X, 3)]], &sum);
+}
+
+/// Accesses of four and eight bytes at one place: each is made at once, and a thread has its own bytes.
+#[test]
+fn accesses_of_two_sizes() {
+    const BOTH: u64 = 1 << 32 | 1;
+    // Of an aligned store, nobody sees one half.
+    never_either(&[&[Both(X, 1)], &[RHalf(X, 1), RR, RHalf(X, 0)]], |o| {
+        o[..2] == [1, 0]
+    });
+    never_either(&[&[Both(X, 1)], &[RHalf(X, 0), RR, R(X)]], |o| {
+        o[0] == 1 && o[1] != BOTH
+    });
+    never_either(&[&[Both(X, 1)], &[R(X)]], |o| o[0] != 0 && o[0] != BOTH);
+    // Two loads that have bytes in common are made in order.
+    never_either(&[&[Both(X, 1)], &[R(X), RHalf(X, 1)]], |o| {
+        o[0] == BOTH && o[1] == 0
+    });
+    never_either(&[&[Both(X, 1)], &[RHalf(X, 0), R(X)]], |o| {
+        o[0] == 1 && o[1] != BOTH
+    });
+    // Two halves in order.
+    for fence in [F, WW] {
+        never_either(&[&[WHalf(X, 0, 1), fence, WHalf(X, 1, 1)], &[R(X)]], |o| {
+            o[0] == 1 << 32
+        });
+    }
+    // Own bytes, and at the end all of them; where caches write whole lines back, threads must not share one like this.
+    let one_copy = [Chip::Mesh, Chip::Harts];
+    let own = [[WHalf(X, 0, 1), R(X)], [WHalf(X, 1, 1), R(X)]];
+    never_on(&one_copy, CASES / 2, &[&own[0], &own[1]], |o| {
+        o[0] & 1 == 0 || o[1] >> 32 == 0 || o[2] != BOTH
+    });
+    let own: [&[Do]; 2] = [&[Both(X, 1), RHalf(X, 1)], &[WHalf(X, 1, 2)]];
+    never_on(&one_copy, CASES / 2, &own, |o| o[0] == 0);
+    // A message of one half, with a flag of eight bytes.
+    never_either(
+        &[&[WHalf(X, 1, 1), WW, Both(Y, 1)], &[RHalf(Y, 1), RR, R(X)]],
+        |o| o[0] == 1 && o[1] != 1 << 32,
+    );
 }
