@@ -229,10 +229,58 @@ fn mark_counters(p: &mut Program) {
     }
 }
 
-/// Counters count what the requests of their MCID move: lines read, and lines that their fills push out.
+/// Counters count what the requests of their MCID move: lines read, and lines that their fills push out, whoever has stored to these.
 #[test]
 fn counters_tell_bytes_by_mcid() {
     let config = chip(true);
+    let counted = |program: &Program| {
+        let mut machine = Machine::new(&config).expect("valid");
+        start_port(&mut machine, 0, program, 0);
+        machine.run(RunLimit { ticks: 4_000_000 }, None);
+        let counted: Vec<u64> = machine.markers().iter().map(|m| m.value).collect();
+        assert_eq!(counted.len(), 3);
+        counted
+    };
+    // The second level has 1024 lines, all of which MCID 1 stores to. 40 lines of MCID 3 take the places of as many.
+    let after_stores = |event| {
+        let mut p = Program::default();
+        p.li(A0, BANDWIDTH_BASE);
+        for mcid in 1..4 {
+            monitor(&mut p, CONFIG_EVENT, mcid, event);
+        }
+        for (mcid, lines, stores) in [(1, 1024u64, true), (3, 40, false)] {
+            p.jump_to_line();
+            identify(&mut p, 0, mcid);
+            p.li(S0, MEMORY_BASE + 0x30_0000 * mcid).li(S1, lines);
+            let again = p.here();
+            match stores {
+                true => p.sd(S1, S0, 0),
+                false => p.ld(T0, S0, 0),
+            };
+            p.word(FENCE).addi(S0, S0, 64).addi(S1, S1, -1);
+            p.branch(1, S1, ZERO, again).word(FENCE);
+        }
+        identify(&mut p, 0, 0);
+        mark_counters(&mut p);
+        p.word(WFI);
+        counted(&p)
+    };
+    let (written, read) = (after_stores(EVENT_WRITES), after_stores(EVENT_READS));
+    println!("{written:?} {read:?}");
+    let lines = |bytes: u64| bytes / 64;
+    // Beside the data, lines of instructions come and push out one each, if it is modified.
+    assert!((40..44).contains(&lines(read[2])), "{read:?}");
+    assert!(
+        (40..=lines(read[2])).contains(&lines(written[2])),
+        "{written:?}"
+    );
+    // Nothing is written for MCID 2; for MCID 1, the lines whose places its own instructions have taken.
+    assert_eq!((written[1], read[1]), (0, 0));
+    assert!(
+        lines(written[0]) <= lines(read[0]) - 1024,
+        "{written:?} {read:?}"
+    );
+    // Without stores, no line is written.
     let mut p = Program::default();
     p.li(A0, BANDWIDTH_BASE);
     for (mcid, event) in [(1, EVENT_ALL), (2, EVENT_READS), (3, EVENT_WRITES)] {
@@ -247,9 +295,7 @@ fn counters_tell_bytes_by_mcid() {
     identify(&mut p, 0, 0);
     mark_counters(&mut p);
     p.word(WFI);
-    let mut machine = start(&config, &[p]);
-    machine.run(RunLimit { ticks: 2_000_000 }, None);
-    let counted: Vec<u64> = machine.markers().iter().map(|m| m.value).collect();
+    let counted = counted(&p);
     let [all, reads, writes] = counted[..] else {
         panic!("{counted:?}");
     };

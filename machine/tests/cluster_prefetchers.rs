@@ -465,16 +465,59 @@ fn seen_by_all(config: &PlatformConfig) -> (Vec<(Tick, u16, u64)>, Vec<Booking>)
     (seen.collect(), machine.ledger().bookings())
 }
 
-/// Without a prefetcher and with one, programs whose harts share nothing leave the same bytes.
+/// Without a prefetcher and with one, programs whose harts share nothing leave the same bytes, also those whose harts use lines of one page in
+/// turn, so that a hart's prefetcher brings what another one has modified.
 #[test]
 fn contents_never_change() {
-    let bytes = |config: &PlatformConfig| {
-        let machine = run(config, &contending(4)[..1]);
-        let mut bytes = vec![0; 0x3000];
-        machine.peek(0, data(0), &mut bytes).expect("memory");
-        bytes
+    // `far`: bytes from one hart's lines to those of the next.
+    let program = |port: u64, far: u64| {
+        let mut p = Program::default();
+        p.li(S4, 6).li(S2, port + 3);
+        let round = p.here();
+        for step in [1u64, 3, 2] {
+            p.li(S0, data(0) + far * port).li(S3, 4 * LINE * step);
+            p.addi(S1, ZERO, 40);
+            let again = p.here();
+            p.ld(T0, S0, 0).add(S2, S2, T0).sd(S2, S0, 8);
+            p.amo(0, 0, T1, S0, S2).add(S2, S2, T1);
+            p.add(S0, S0, S3)
+                .addi(S1, S1, -1)
+                .branch(1, S1, ZERO, again);
+        }
+        p.addi(S4, S4, -1)
+            .branch(1, S4, ZERO, round)
+            .word(FENCE)
+            .spin();
+        p
     };
-    assert!(bytes(&cluster(1)) == bytes(&with(cluster(1), Some(stream(4)))));
+    for harts in [1u64, 4] {
+        for far in [0x10_0000, LINE] {
+            let bytes = |config: &PlatformConfig| {
+                let programs: Vec<_> = (0..harts).map(|port| program(port, far)).collect();
+                let machine = run(config, &programs);
+                let places = (0..harts).map(|port| data(0) + far * port);
+                let of = |at| {
+                    let mut bytes = vec![0; 0x8000];
+                    machine.peek(0, at, &mut bytes).expect("memory");
+                    bytes
+                };
+                places.map(of).collect::<Vec<_>>()
+            };
+            let plain = || cluster(harts as u16);
+            let expected = bytes(&plain());
+            assert!(expected.iter().flatten().any(|byte| *byte != 0));
+            assert!(
+                bytes(&with(plain(), Some(stream(4)))) == expected,
+                "{harts} {far}"
+            );
+            assert!(
+                bytes(&first(plain(), Some(stream(3)))) == expected,
+                "{harts} {far}"
+            );
+            let both = first(with(plain(), Some(stream(4))), Some(stream(3)));
+            assert!(bytes(&both) == expected, "{harts} {far}");
+        }
+    }
 }
 
 #[test]

@@ -435,7 +435,10 @@ fn windows_of_any_length_change_nothing() {
     for seed in 1..=16 {
         let (config, programs, _) = random_story(seed);
         // All of them still work then.
-        pieces_change_nothing(|| machine(&config, &programs), 16_000);
+        for pipeline in PIPELINES {
+            let config = pipelined(config.clone(), pipeline);
+            pieces_change_nothing(|| machine(&config, &programs), 16_000);
+        }
     }
 }
 

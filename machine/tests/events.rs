@@ -4,6 +4,7 @@ mod common;
 
 use bulkhead_abi::hpm::{Event, NOT_MACHINE, NOT_USER, OVERFLOW, OVERFLOW_INTERRUPT};
 use bulkhead_abi::memory_map::MEMORY_BASE;
+use bulkhead_machine::config::PlatformKind;
 use bulkhead_machine::hart::Hart;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use common::*;
@@ -239,6 +240,46 @@ fn the_counter_of_instructions_interrupts_behind_each() {
             assert_eq!(hart.register(A1 as usize), after);
         }
     }
+}
+
+/// Out of order, overflows are looked at once for each edge of the clock, at which as many instructions retire as the pipeline is wide.
+#[test]
+fn out_of_order_the_interrupt_comes_within_the_width_of_the_pipeline() {
+    let width = u64::from(OUT_OF_ORDER.width);
+    let mut late = 0;
+    for config in [platform(PlatformKind::Bare, 1), cluster(1)] {
+        let config = pipelined(config, Some(OUT_OF_ORDER));
+        for after in 1..12 {
+            let mut p = Program::default();
+            interrupted(&mut p);
+            p.select(3, Event::Instruction as u64)
+                .li(T0, 0u64.wrapping_sub(after));
+            p.jump_to_line().csr(1, 0xb03, T0);
+            let from = p.here();
+            // Two chains, so that two instructions retire at an edge.
+            (0..8).for_each(|_| {
+                p.addi(A1, A1, 1).addi(S2, S2, 1);
+            });
+            p.word(WFI);
+            let mut machine = Machine::new(&config).expect("valid");
+            start_hart(&mut machine, (0, 0), &p, 0);
+            let end = machine.run(LIMIT, None);
+            assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
+            let hart = match config.tiles[0].cluster {
+                None => machine.hart(0),
+                Some(_) => machine.cluster_hart(0, 0),
+            };
+            let hart = hart.expect("a hart");
+            let at = hart.register(COUNTS as usize + 1) - MEMORY_BASE;
+            let done = at / 4 - from.index() as u64;
+            assert!((after..after + width).contains(&done), "{after}: {done}");
+            // What is behind the handler's address has not happened.
+            let chains = hart.register(A1 as usize) + hart.register(S2 as usize);
+            assert_eq!(chains, done, "{after}");
+            late += done - after;
+        }
+    }
+    assert!(late > 0, "it would be precise");
 }
 
 /// A line that arrives while the hart is in WFI wakes it.

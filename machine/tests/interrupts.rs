@@ -6,6 +6,7 @@ use bulkhead_abi::dma::*;
 use bulkhead_abi::memory_map::PLIC_BASE;
 use bulkhead_abi::plic::{CLAIM, CONTEXT_SIZE, ENABLE, ENABLE_SIZE, THRESHOLD, context, source};
 use bulkhead_machine::config::PlatformConfig;
+use bulkhead_machine::hart::IntervalConfig;
 use bulkhead_machine::ledger::Ended;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
@@ -215,8 +216,11 @@ fn for_all(harts: &[u16]) -> PlatformConfig {
 #[test]
 fn the_length_of_a_window_changes_nothing() {
     for harts in CHIPS {
-        for all in [false, true] {
-            let config = for_all(harts);
+        for (all, pipeline) in [false, true]
+            .into_iter()
+            .flat_map(|a| PIPELINES.map(|p| (a, p)))
+        {
+            let config = pipelined(for_all(harts), pipeline);
             let until = 60_000;
             let mut whole = machine(&config, &rounds(harts, 1000, all));
             assert_eq!(whole.run(RunLimit { ticks: until }, None), Outcome::Limit);
@@ -232,8 +236,12 @@ fn the_length_of_a_window_changes_nothing() {
 /// The numbers of tiles and engines change no tick, if their places remain.
 #[test]
 fn numbers_change_no_tick() {
+    PIPELINES.into_iter().for_each(numbers_change_no_tick_with);
+}
+
+fn numbers_change_no_tick_with(pipeline: Option<IntervalConfig>) {
     let run = |numbers: [TileId; 4]| {
-        let mut config = interrupted_chip(&[2, 0], &[0, 1]);
+        let mut config = pipelined(interrupted_chip(&[2, 0], &[0, 1]), pipeline);
         let [first, second, one, two] = numbers;
         (config.tiles[0].id, config.tiles[1].id) = (first, second);
         (config.engines[0].id, config.engines[1].id) = (one, two);

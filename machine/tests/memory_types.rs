@@ -32,6 +32,9 @@ const OTHER: u64 = 7 << 30;
 /// The memory's second GiB, past the caches.
 const PORT: u64 = 8 << 30;
 
+const FETCH_ACCESS: u64 = 1;
+const SUPERVISOR_CALL: u64 = 9;
+const FETCH_PAGE: u64 = 12;
 const LOAD_MISALIGNED: u64 = 4;
 const LOAD_ACCESS: u64 = 5;
 const STORE_MISALIGNED: u64 = 6;
@@ -169,7 +172,31 @@ fn legal_and_reserved_encodings() {
     }
 }
 
-/// What past the caches is refused: misaligned accesses, reservations, zeroing of lines; and fetches.
+/// Instructions are fetched through the cache only: those of a page past the caches are refused, and those of a wrong entry are a page fault.
+#[test]
+fn instructions_past_the_caches_are_refused() {
+    for config in [single(), cluster(1)] {
+        for (at, expected) in [
+            (CACHED, SUPERVISOR_CALL),
+            (UNCACHED, FETCH_ACCESS),
+            (ORDERED, FETCH_ACCESS),
+            (PORT, FETCH_ACCESS),
+            (RESERVED, FETCH_PAGE),
+            (POINTER, FETCH_PAGE),
+            (OTHER, FETCH_PAGE),
+        ] {
+            let found = cause(&config, true, |p| {
+                // An ECALL, which memory has, too.
+                p.li(S0, CACHED + DATA).addi(T0, ZERO, 0x73).sd(T0, S0, 0);
+                p.cbo(CBO_FLUSH, S0).word(FENCE).word(0x100f);
+                p.li(T0, at + DATA).csr(1, 0x341, T0).mret();
+            });
+            assert_eq!(found, expected, "{at:#x}");
+        }
+    }
+}
+
+/// What past the caches is refused: misaligned accesses, reservations, zeroing of lines.
 #[test]
 fn what_needs_a_cache_is_refused() {
     for config in [single(), cluster(1)] {
@@ -289,13 +316,13 @@ fn nothing_is_allocated() {
 
 const BEGIN: u32 = 0x100;
 
-/// Ticks of four loads of different lines, whose values nobody needs in between.
-fn four(config: &PlatformConfig, at: u64) -> Tick {
+/// Ticks of this many loads of different lines, at most four, whose values nobody needs in between.
+fn loads(config: &PlatformConfig, at: u64, count: u32) -> Tick {
     let mut p = translated(true);
     // The page is translated before.
     p.li(S0, at + DATA).ld(T0, S0, 0).word(FENCE);
     p.marker(ZERO, BEGIN);
-    for line in 0..4u32 {
+    for line in 0..count {
         p.ld([T0, T1, T2, A1][line as usize], S0, 256 * u64::from(line));
     }
     p.word(FENCE).marker(ZERO, BEGIN);
@@ -304,12 +331,30 @@ fn four(config: &PlatformConfig, at: u64) -> Tick {
     own[1] - own[0]
 }
 
-/// Loads of pages of type NC overlap; those of type IO are made one after the other.
+/// Loads of pages of type NC overlap, as far as the hart's buffer has room for loads; those of type IO are made one after the other, so each
+/// takes as long as the first one does alone.
 #[test]
 fn ordered_accesses_wait_for_each_other() {
-    for config in [single(), cluster(1)] {
-        let (uncached, ordered) = (four(&config, UNCACHED), four(&config, ORDERED));
-        assert!(2 * ordered > 3 * uncached, "{uncached} {ordered}");
+    for mut config in [single(), cluster(1)] {
+        config.tiles[0].hart.load_buffer = 4;
+        config.memories[0].dram.refresh_interval = 0;
+        let of = |at| [1, 2, 3, 4].map(|count| loads(&config, at, count));
+        let (uncached, ordered) = (of(UNCACHED), of(ORDERED));
+        println!("{uncached:?} {ordered:?}");
+        let (alone, more) = (ordered[0], |of: [Tick; 4]| {
+            [1, 2, 3].map(|i| of[i] - of[i - 1])
+        });
+        assert_eq!(uncached[0], alone);
+        // One more takes the time of its data on the memory's bus; or it takes the whole way, up to edges of the clocks of network and memory.
+        let dram = &config.memories[0].dram;
+        let data = dram.cycle * u64::from(dram.burst / (2 * dram.bus));
+        assert_eq!(more(uncached), [data; 3]);
+        let edges = config.network.cycle + dram.cycle;
+        let whole = alone - edges..=alone;
+        assert!(
+            more(ordered).iter().all(|one| whole.contains(one)),
+            "{ordered:?}"
+        );
     }
 }
 

@@ -7,6 +7,7 @@ mod common;
 
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::config::{PlatformConfig, PlatformKind, Topology};
+use bulkhead_machine::hart::IntervalConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::{Tick, TileId};
 use common::*;
@@ -16,6 +17,8 @@ const FLAG: u64 = MEMORY_BASE + 0x8_0000;
 const BEFORE: u32 = 0x100;
 const SEEN: u32 = 0x101;
 const LIMIT: RunLimit = RunLimit { ticks: 200_000 };
+/// A flag is seen long before.
+const SEEN_BY: RunLimit = RunLimit { ticks: 30_000 };
 
 /// Stores 1 to the flag after this many rounds of a loop, and flushes it if `flush`.
 fn writer(rounds: i32, flush: bool) -> Program {
@@ -84,6 +87,11 @@ impl Flag {
         }
     }
 
+    fn with(mut self, pipeline: Option<IntervalConfig>) -> Self {
+        self.config = pipelined(self.config, pipeline);
+        self
+    }
+
     /// When the flag was stored, and when it was seen. `run` runs the machine.
     fn times(&self, run: impl FnOnce(&mut Machine)) -> [Tick; 2] {
         let mut machine = Machine::new(&self.config).expect("valid");
@@ -96,24 +104,19 @@ impl Flag {
     }
 }
 
-fn in_pieces(machine: &mut Machine) {
-    let mut length = 1;
-    while machine.now() < LIMIT.ticks {
-        length = length * 5 % 97;
-        let ticks = (machine.now() + length).min(LIMIT.ticks);
-        assert_eq!(machine.run(RunLimit { ticks }, None), Outcome::Limit);
-    }
+fn flag_in_pieces(machine: &mut Machine) {
+    in_pieces(machine, SEEN_BY.ticks);
 }
 
 fn at_once(machine: &mut Machine) {
-    machine.run(LIMIT, None);
+    machine.run(SEEN_BY, None);
 }
 
 #[test]
 fn nothing_is_seen_before_it_is_stored() {
-    for rounds in 1000..1020 {
+    for (rounds, pipeline) in (1000..1020).flat_map(|r| PIPELINES.map(|p| (r, p))) {
         for (writing, reading) in [(0, 1), (1, 0), (1, 2), (2, 0)] {
-            let flag = Flag::new(rounds, writing, reading);
+            let flag = Flag::new(rounds, writing, reading).with(pipeline);
             let [stored, seen] = flag.times(at_once);
             // There and back again: interface, link, router, link, interface and the memory, each at least once.
             assert!(seen > stored + 50, "{stored} {seen}");
@@ -125,13 +128,18 @@ fn nothing_is_seen_before_it_is_stored() {
 
 #[test]
 fn what_is_not_flushed_is_not_seen() {
-    let mut machine = bare_chip(2);
+    PIPELINES.into_iter().for_each(what_is_not_flushed);
+}
+
+fn what_is_not_flushed(pipeline: Option<IntervalConfig>) {
+    let chip = || Machine::new(&pipelined(platform(PlatformKind::Bare, 2), pipeline)).unwrap();
+    let mut machine = chip();
     writer(1000, false).start_at(&mut machine, 0, 0x1_0000);
     reader(true).start_at(&mut machine, 1, 0x2_0000);
     machine.run(LIMIT, None);
     assert_eq!(marked(&machine, 1, SEEN), None);
     // The reader keeps its old line.
-    let mut machine = bare_chip(2);
+    let mut machine = chip();
     writer(1000, true).start_at(&mut machine, 0, 0x1_0000);
     reader(false).start_at(&mut machine, 1, 0x2_0000);
     machine.run(LIMIT, None);
@@ -145,23 +153,27 @@ fn what_is_not_flushed_is_not_seen() {
 
 #[test]
 fn the_length_of_a_window_changes_nothing() {
-    for rounds in 1000..1010 {
-        let flag = Flag::new(rounds, 0, 1);
-        assert_eq!(flag.times(at_once), flag.times(in_pieces));
+    for (rounds, pipeline) in (1000..1010).flat_map(|r| PIPELINES.map(|p| (r, p))) {
+        let flag = Flag::new(rounds, 0, 1).with(pipeline);
+        assert_eq!(
+            flag.times(at_once),
+            flag.times(flag_in_pieces),
+            "{pipeline:?}"
+        );
     }
 }
 
 /// A controller with a queue serves in its own order; the promises are the same.
 #[test]
 fn controllers_that_reorder_keep_the_order_of_memory() {
-    for which in 0..CONTROLLERS {
+    for (which, pipeline) in (0..CONTROLLERS).flat_map(|c| PIPELINES.map(|p| (c, p))) {
         for rounds in 1000..1005 {
             for (writing, reading) in [(0, 1), (2, 0)] {
-                let mut flag = Flag::new(rounds, writing, reading);
+                let mut flag = Flag::new(rounds, writing, reading).with(pipeline);
                 queued(&mut flag.config, which);
                 let [stored, seen] = flag.times(at_once);
                 assert!(seen > stored + 50, "{stored} {seen}");
-                assert_eq!(flag.times(in_pieces), [stored, seen]);
+                assert_eq!(flag.times(flag_in_pieces), [stored, seen]);
                 let busy = Flag { busy: true, ..flag };
                 assert_eq!(busy.times(at_once), [stored, seen], "tile {}", busy.third);
             }
@@ -185,7 +197,8 @@ fn the_order_of_visits_and_the_numbers_of_tiles_change_nothing() {
         config.tiles = order.map(|i| config.tiles[i].clone()).to_vec();
         config
     };
-    for rounds in 1000..1010 {
+    for (rounds, pipeline) in (1000..1010).flat_map(|r| PIPELINES.map(|p| (r, p))) {
+        let mesh = |order| pipelined(mesh(order), pipeline);
         let mut flag = Flag::new(rounds, 0, 1);
         flag.config = mesh([0, 1, 2]);
         let expected = flag.times(at_once);

@@ -8,6 +8,7 @@ use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::config::{
     Channels, PlatformConfig, PlatformKind, Replacement, Topology, UnitPort,
 };
+use bulkhead_machine::hart::IntervalConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::{Tick, TileId};
 use common::*;
@@ -99,6 +100,14 @@ fn programs() -> impl Strategy<Value = Vec<Vec<Step>>> {
     prop::collection::vec(prop::collection::vec((0u8..7, 0u64..4096), 8..24), 2..7)
 }
 
+/// The pipeline of the hart at each place.
+fn pipelines(places: usize) -> impl Strategy<Value = Vec<Option<IntervalConfig>>> {
+    prop::collection::vec(
+        (0..PIPELINES.len()).prop_map(|which| PIPELINES[which]),
+        places,
+    )
+}
+
 fn topologies() -> impl Strategy<Value = Topology> {
     prop_oneof![
         Just(Topology::Crossbar),
@@ -108,7 +117,7 @@ fn topologies() -> impl Strategy<Value = Topology> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 36, ..ProptestConfig::default() })]
 
     /// Chips with caches, with and without units.
     #[test]
@@ -118,6 +127,7 @@ proptest! {
         units in any::<bool>(),
         first in any::<bool>(),
         controller in 0usize..=CONTROLLERS,
+        pipelines in pipelines(9),
         routers in prop::collection::vec(0u16..9, 7),
         programs in programs(),
         numbers in shuffled(9),
@@ -140,6 +150,9 @@ proptest! {
             }
         }
         config.memories[0].router = routers[6] % count;
+        for (tile, pipeline) in config.tiles.iter_mut().zip(&pipelines) {
+            tile.hart.interval = *pipeline;
+        }
         if controller < CONTROLLERS {
             queued(&mut config, controller);
         }
@@ -174,11 +187,15 @@ proptest! {
     fn numbers_of_tiles_change_no_tick_on_a_mesh(
         (columns, rows) in (2u16..4, 1u16..4),
         credits in prop::option::of(1u32..3),
+        pipelines in pipelines(9),
         steps in prop::collection::vec(prop::collection::vec((0u8..5, 0u64..9), 4..16), 9),
         numbers in shuffled(10),
     ) {
         let mut config = mesh(columns, rows);
         config.network.credits = credits;
+        for (tile, pipeline) in config.tiles.iter_mut().zip(&pipelines) {
+            tile.hart.interval = *pipeline;
+        }
         let tiles = config.tiles.len();
         let (own, rest) = numbers.split_at(tiles);
         let run = |numbers: &[TileId], memory_tile: TileId| {

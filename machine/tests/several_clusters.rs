@@ -6,7 +6,7 @@ use bulkhead_abi::memory_map::{EXIT_BASE, MEMORY_BASE, PMP_WINDOW_SIZE};
 use bulkhead_machine::config::{
     CacheConfig, Channels, CoreConfig, MemoryConfig, PlatformConfig, Topology,
 };
-use bulkhead_machine::hart::HartConfig;
+use bulkhead_machine::hart::{HartConfig, IntervalConfig};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::statistics::HartReport;
 use bulkhead_machine::types::{Tick, TileId};
@@ -101,24 +101,41 @@ fn reserving_adder(counter: u64, rounds: i32) -> Program {
 
 /// Loads and stores, with a step and a start of its own, to more lines than a second level has; some of them are those of others.
 fn traffic(seed: u64, private: bool) -> Program {
+    traffic_of(seed, private, None)
+}
+
+/// The same; it ends after so many rounds if a number is given.
+fn traffic_of(seed: u64, private: bool, rounds: Option<u64>) -> Program {
     let mut p = Program::default();
     let from = if private { 0x4000 * (seed + 1) } else { 0 };
     p.li(S0, data(0) + from * 64)
         .li(S1, 64 * (2 * seed + 3))
         .li(S2, 0x3_FFC0);
     p.addi(S3, ZERO, 0).addi(T2, ZERO, 0);
+    if let Some(rounds) = rounds {
+        p.li(A1, rounds);
+    }
     let again = p.here();
     p.add(T0, S0, S3)
         .ld(T1, T0, 0)
         .add(T2, T2, T1)
         .sd(T2, T0, 8);
-    p.add(S3, S3, S1).and(S3, S3, S2).jump(again);
+    p.add(S3, S3, S1).and(S3, S3, S2);
+    if rounds.is_some() {
+        p.addi(A1, A1, -1).branch(1, A1, ZERO, again);
+        p.word(WFI).spin();
+    }
+    p.jump(again);
     p
 }
 
 #[test]
 fn every_cluster_and_tile_has_its_harts() {
-    let config = clusters(&[3, 0, 2]);
+    PIPELINES.into_iter().for_each(harts_of_clusters_and_tiles);
+}
+
+fn harts_of_clusters_and_tiles(pipeline: Option<IntervalConfig>) {
+    let config = pipelined(clusters(&[3, 0, 2]), pipeline);
     let counters = [data(0), data(1), data(2)];
     let harts: [(TileId, usize); 6] = [(0, 0), (2, 1), (0, 1), (1, 0), (0, 2), (2, 0)];
     let programs = harts.map(|(tile, port)| ((tile, port), adder(counters[usize::from(tile)], 50)));
@@ -139,14 +156,17 @@ fn every_cluster_and_tile_has_its_harts() {
 
 #[test]
 fn what_is_not_flushed_is_not_seen_by_another_cluster() {
-    for (flush_write, flush_read) in [(false, true), (true, false), (true, true)] {
+    let flushes = [(false, true), (true, false), (true, true)];
+    for ((flush_write, flush_read), pipeline) in
+        flushes.into_iter().flat_map(|f| PIPELINES.map(|p| (f, p)))
+    {
         let programs = [
             ((0, 1), writer(1000, flush_write)),
             ((1, 0), reader(flush_read)),
             // A hart of the writer's own cluster sees the store in any case.
             ((0, 0), reader(false)),
         ];
-        let mut machine = machine(&clusters(&[2, 2]), &programs);
+        let mut machine = machine(&pipelined(clusters(&[2, 2]), pipeline), &programs);
         machine.run(RunLimit { ticks: 100_000 }, None);
         let seen = marked(&machine, (1, 0), SEEN).is_some();
         assert_eq!(seen, flush_write && flush_read);
@@ -156,6 +176,12 @@ fn what_is_not_flushed_is_not_seen_by_another_cluster() {
 
 #[test]
 fn nothing_is_seen_before_it_is_stored_and_third_parties_change_nothing() {
+    PIPELINES
+        .into_iter()
+        .for_each(nothing_is_seen_early_between_clusters);
+}
+
+fn nothing_is_seen_early_between_clusters(pipeline: Option<IntervalConfig>) {
     for harts in [[2, 2, 2], [2, 0, 2], [0, 2, 0]] {
         for rounds in 1000..1010 {
             for (writing, reading) in [(0, 1), (1, 0), (1, 2), (2, 0)] {
@@ -169,7 +195,7 @@ fn nothing_is_seen_before_it_is_stored_and_third_parties_change_nothing() {
                         ((reading, 0), reader(true)),
                         ((third, 0), other),
                     ];
-                    let mut machine = machine(&clusters(&harts), &programs);
+                    let mut machine = machine(&pipelined(clusters(&harts), pipeline), &programs);
                     match pieces {
                         true => in_pieces(&mut machine, 30_000),
                         false => {
@@ -181,9 +207,10 @@ fn nothing_is_seen_before_it_is_stored_and_third_parties_change_nothing() {
                 };
                 let [stored, seen] = times(false, false);
                 assert!(seen > stored + 50, "{stored} {seen}");
-                assert_eq!(times(true, false), [stored, seen], "{harts:?} {third}");
+                let case = format!("{harts:?} {third} {pipeline:?}");
+                assert_eq!(times(true, false), [stored, seen], "{case}");
                 if rounds % 5 == 0 {
-                    assert_eq!(times(true, true), [stored, seen], "{harts:?} {third}");
+                    assert_eq!(times(true, true), [stored, seen], "{case}");
                 }
             }
         }
@@ -191,10 +218,18 @@ fn nothing_is_seen_before_it_is_stored_and_third_parties_change_nothing() {
 }
 
 fn all_busy(harts: &[u16], private: bool) -> Vec<((TileId, usize), Program)> {
+    on_all(harts, |number| traffic(number, private))
+}
+
+fn all_ending(harts: &[u16], rounds: u64) -> Vec<((TileId, usize), Program)> {
+    on_all(harts, |number| traffic_of(number, false, Some(rounds)))
+}
+
+fn on_all(harts: &[u16], of: impl Fn(u64) -> Program) -> Vec<((TileId, usize), Program)> {
     let mut programs = Vec::new();
     for (tile, harts) in harts.iter().enumerate() {
         for port in 0..usize::from(*harts).max(1) {
-            let program = traffic(programs.len() as u64, private);
+            let program = of(programs.len() as u64);
             programs.push(((tile as TileId, port), program));
         }
     }
@@ -218,31 +253,26 @@ fn the_length_of_a_window_changes_nothing() {
                 }
                 let until = 60_000;
                 let programs = all_busy(harts, false);
-                pieces_change_nothing(|| machine(&config, &programs), until);
+                for pipeline in PIPELINES {
+                    let config = pipelined(config.clone(), pipeline);
+                    pieces_change_nothing(|| machine(&config, &programs), until);
+                }
             }
         }
     }
 }
 
-/// Every wait is in the account of a request, and the other way round.
+/// Every wait is in the account of a request, and the other way round: to the tick, once nothing is under way.
 #[test]
 fn every_wait_is_booked() {
     let configs = CHIPS.map(|harts| [clusters(harts), coherent(harts)].map(|c| (harts, c)));
     for (harts, config) in configs.into_iter().flatten() {
-        let mut machine = machine(&config, &all_busy(harts, false));
-        machine.run(RunLimit { ticks: 200_000 }, None);
-        let ledger = machine.ledger();
-        assert!(!ledger.totals().is_empty());
-        for (owner, booked) in ledger.totals() {
-            let latencies = ledger.latencies();
-            let own = latencies.iter().filter(|l| l.owner == owner);
-            let waited: Tick = own.map(|l| l.waited).sum();
-            // A request that waits at the end of the run is booked, and not complete.
-            let rest = 20_000;
-            assert!(
-                (waited..=waited + rest).contains(&booked),
-                "{owner:?}: {booked} {waited}"
-            );
+        for pipeline in PIPELINES {
+            let programs = all_ending(harts, 400);
+            let mut machine = machine(&pipelined(config.clone(), pipeline), &programs);
+            idle(&mut machine);
+            assert!(!machine.ledger().totals().is_empty());
+            waits_are_booked(&machine);
         }
     }
 }
@@ -250,6 +280,12 @@ fn every_wait_is_booked() {
 /// Clusters at routers of a mesh, which are called and listed in any way.
 #[test]
 fn the_numbers_and_the_order_of_clusters_change_no_tick() {
+    PIPELINES
+        .into_iter()
+        .for_each(numbers_and_order_of_clusters);
+}
+
+fn numbers_and_order_of_clusters(pipeline: Option<IntervalConfig>) {
     let chip = |is_coherent: bool, order: [usize; 3], names: [TileId; 3]| {
         // With three coherent clusters, a home asks two at once.
         let (harts, mut config) = match is_coherent {
@@ -265,6 +301,7 @@ fn the_numbers_and_the_order_of_clusters_change_no_tick() {
         }
         config.memories[0].router = 3;
         config.tiles = order.map(|i| config.tiles[i].clone()).to_vec();
+        config = pipelined(config, pipeline);
         let mut programs = all_busy(&harts, false);
         for ((tile, _), _) in &mut programs {
             *tile = names[usize::from(*tile)];
@@ -284,10 +321,12 @@ fn the_numbers_and_the_order_of_clusters_change_no_tick() {
     for coherent in [false, true] {
         let expected = chip(coherent, [0, 1, 2], [0, 1, 2]);
         for order in [[1, 0, 2], [2, 1, 0], [1, 2, 0]] {
-            assert_eq!(chip(coherent, order, [0, 1, 2]), expected, "{order:?}");
+            let found = chip(coherent, order, [0, 1, 2]);
+            assert_eq!(found, expected, "{order:?} {pipeline:?}");
         }
         for names in [[1, 0, 2], [7, 3, 5], [5, 40, 6]] {
-            assert_eq!(chip(coherent, [0, 1, 2], names), expected, "{names:?}");
+            let found = chip(coherent, [0, 1, 2], names);
+            assert_eq!(found, expected, "{names:?} {pipeline:?}");
         }
     }
 }
@@ -445,13 +484,11 @@ fn harts_of_a_cluster_may_be_of_different_kinds() {
         [hit(0), hit(1), hit(2)],
         [2, 4, 2].map(|cycle| cycle * (1 + load + 1))
     );
-    let until = 100_000;
     let programs = all_busy(&[3], false);
-    let mut whole = machine(&config, &programs);
-    whole.run(RunLimit { ticks: until }, None);
-    let mut pieces = machine(&config, &programs);
-    in_pieces(&mut pieces, until);
-    assert_eq!(whole.digest(), pieces.digest());
+    for pipeline in PIPELINES {
+        let config = pipelined(config.clone(), pipeline);
+        pieces_change_nothing(|| machine(&config, &programs), 100_000);
+    }
 }
 
 /// Chips may have several memories, each at addresses of its own; a cluster and a tile find them at the same ones.
@@ -572,7 +609,8 @@ fn a_question_behind_an_answer_comes_in_time() {
     let mut config = coherent(&[1, 1, 1]);
     // The way out of the network takes longer than the look-up in a second level, which hides a window that is too long by no more.
     config.network.interface = 20;
-    for delay in 0..60 {
+    for (delay, pipeline) in (0..60).flat_map(|d| PIPELINES.map(|p| (d, p))) {
+        let config = pipelined(config.clone(), pipeline);
         let mut hits = Program::default();
         hits.li(S0, data(0)).addi(S2, ZERO, 0);
         let again = hits.here();
@@ -608,6 +646,12 @@ fn a_question_behind_an_answer_comes_in_time() {
 /// Clusters that are coherent with each other need no flushes; nothing is seen too early, and third parties change no tick.
 #[test]
 fn coherent_clusters_see_each_others_stores() {
+    PIPELINES
+        .into_iter()
+        .for_each(stores_between_coherent_clusters);
+}
+
+fn stores_between_coherent_clusters(pipeline: Option<IntervalConfig>) {
     for (harts, pairs) in [
         ([2, 2, 2], [(0, 1), (1, 0), (1, 2), (2, 0)]),
         ([2, 0, 2], [(0, 2), (2, 0), (0, 2), (2, 0)]),
@@ -623,7 +667,7 @@ fn coherent_clusters_see_each_others_stores() {
                         ((reading, 1), reader(false)),
                         ((third, 0), other),
                     ];
-                    let mut machine = machine(&coherent(&harts), &programs);
+                    let mut machine = machine(&pipelined(coherent(&harts), pipeline), &programs);
                     match pieces {
                         true => in_pieces(&mut machine, 30_000),
                         false => {
@@ -638,9 +682,10 @@ fn coherent_clusters_see_each_others_stores() {
                     seen > stored + 50 && seen < stored + 1500,
                     "{stored} {seen}"
                 );
-                assert_eq!(times(true, false), [stored, seen], "{harts:?} {third}");
+                let case = format!("{harts:?} {third} {pipeline:?}");
+                assert_eq!(times(true, false), [stored, seen], "{case}");
                 if rounds % 5 == 0 {
-                    assert_eq!(times(true, true), [stored, seen], "{harts:?} {third}");
+                    assert_eq!(times(true, true), [stored, seen], "{case}");
                 }
             }
         }
@@ -650,6 +695,10 @@ fn coherent_clusters_see_each_others_stores() {
 /// Atomic operations and reservations of all clusters, at the same words. What tools see grows, and is the same for all.
 #[test]
 fn coherent_clusters_count_together() {
+    PIPELINES.into_iter().for_each(count_of_coherent_clusters);
+}
+
+fn count_of_coherent_clusters(pipeline: Option<IntervalConfig>) {
     for (harts, which) in [
         (&[1u16, 1][..], None),
         (&[2, 3], Some(0)),
@@ -657,7 +706,7 @@ fn coherent_clusters_count_together() {
         (&[3, 0, 4], None),
     ] {
         for adds in [adder, reserving_adder] {
-            let mut config = coherent(harts);
+            let mut config = pipelined(coherent(harts), pipeline);
             if let Some(which) = which {
                 queued(&mut config, which);
             }
@@ -702,12 +751,15 @@ fn cache_management_reaches_all_coherent_clusters() {
         p.cbo(CBO_FLUSH, S0).word(FENCE).word(WFI);
         p
     };
-    for flushes in [false, true] {
+    for (flushes, pipeline) in [false, true]
+        .into_iter()
+        .flat_map(|f| PIPELINES.map(|p| (f, p)))
+    {
         let mut programs = vec![((0, 0), writer(500, false)), ((2, 0), reader(true))];
         if flushes {
             programs.push(((1, 1), flusher()));
         }
-        let mut machine = machine(&coherent(&[2, 2, 0]), &programs);
+        let mut machine = machine(&pipelined(coherent(&[2, 2, 0]), pipeline), &programs);
         machine.run(RunLimit { ticks: 100_000 }, None);
         assert_eq!(marked(&machine, (2, 0), SEEN).is_some(), flushes);
     }

@@ -35,9 +35,12 @@ fn contending(port: usize) -> Program {
 
 #[test]
 fn the_order_in_which_the_host_visits_harts_changes_nothing() {
-    for harts in [2, 3, 8] {
+    for (harts, pipeline) in [2, 3, 8]
+        .into_iter()
+        .flat_map(|h| PIPELINES.map(|p| (h, p)))
+    {
         let run = |backwards: bool| {
-            let mut machine = Machine::new(&cluster(harts)).unwrap();
+            let mut machine = Machine::new(&pipelined(cluster(harts), pipeline)).unwrap();
             machine.visit_harts_backwards(backwards);
             for port in 0..usize::from(harts) {
                 start_port(
@@ -51,15 +54,16 @@ fn the_order_in_which_the_host_visits_harts_changes_nothing() {
             assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
             (machine.digest(), machine.statistics())
         };
-        assert_eq!(run(false), run(true), "{harts} harts");
+        assert_eq!(run(false), run(true), "{harts} harts, {pipeline:?}");
     }
 }
 
 #[test]
 fn the_order_in_which_the_host_visits_coherent_clusters_changes_nothing() {
-    for harts in [&[1, 1][..], &[2, 3], &[2, 0, 2, 1]] {
+    let chips = [&[1, 1][..], &[2, 3], &[2, 0, 2, 1]];
+    for (harts, pipeline) in chips.into_iter().flat_map(|h| PIPELINES.map(|p| (h, p))) {
         let run = |backwards: bool| {
-            let mut machine = Machine::new(&coherent(harts)).unwrap();
+            let mut machine = Machine::new(&pipelined(coherent(harts), pipeline)).unwrap();
             machine.visit_harts_backwards(backwards);
             let mut number = 0;
             for (tile, harts) in harts.iter().enumerate() {
@@ -78,7 +82,7 @@ fn the_order_in_which_the_host_visits_coherent_clusters_changes_nothing() {
             assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
             (machine.digest(), machine.statistics())
         };
-        assert_eq!(run(false), run(true), "{harts:?}");
+        assert_eq!(run(false), run(true), "{harts:?}, {pipeline:?}");
     }
 }
 
@@ -244,10 +248,12 @@ fn requests_of_one_moment_have_their_banks_by_port() {
 #[test]
 fn the_order_in_which_the_host_visits_harts_and_parts_changes_no_interrupt() {
     use common::interrupts;
-    for harts in [&[3, 0, 2][..], &[0, 0], &[4]] {
+    let chips = [&[3, 0, 2][..], &[0, 0], &[4]];
+    for (harts, pipeline) in chips.into_iter().flat_map(|h| PIPELINES.map(|p| (h, p))) {
         let tiles: Vec<TileId> = (0..harts.len() as TileId).collect();
         let run = |backwards: bool| {
-            let mut machine = Machine::new(&interrupts::interrupted_chip(harts, &tiles)).unwrap();
+            let config = pipelined(interrupts::interrupted_chip(harts, &tiles), pipeline);
+            let mut machine = Machine::new(&config).unwrap();
             machine.visit_harts_backwards(backwards);
             let programs = interrupts::rounds(harts, 20, true);
             for (i, (hart, program)) in programs.iter().enumerate() {
@@ -257,6 +263,6 @@ fn the_order_in_which_the_host_visits_harts_and_parts_changes_no_interrupt() {
             assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
             (machine.digest(), machine.statistics())
         };
-        assert_eq!(run(false), run(true), "{harts:?}");
+        assert_eq!(run(false), run(true), "{harts:?}, {pipeline:?}");
     }
 }

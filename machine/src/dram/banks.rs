@@ -171,6 +171,9 @@ pub struct Banks {
     /// The commands issued. For tests.
     #[cfg(test)]
     log: Vec<(Tick, Command)>,
+    /// When refreshes closed the banks. For tests.
+    #[cfg(test)]
+    refreshed_at: Vec<Tick>,
 }
 
 impl Banks {
@@ -199,6 +202,8 @@ impl Banks {
             refreshes: 0,
             #[cfg(test)]
             log: Vec::new(),
+            #[cfg(test)]
+            refreshed_at: Vec::new(),
         }
     }
 
@@ -336,6 +341,8 @@ impl Banks {
     pub fn refresh(&mut self, at: Tick) -> Tick {
         self.before = self.refresh_at();
         assert!(at >= self.before.until, "a refresh at {at}: {self:?}");
+        #[cfg(test)]
+        self.refreshed_at.push(at);
         let t = self.timing;
         let mut start = at;
         for bank in &mut self.banks {
@@ -358,6 +365,11 @@ impl Banks {
     /// The commands issued.
     pub fn log(&self) -> &[(Tick, Command)] {
         &self.log
+    }
+
+    /// When refreshes closed the banks.
+    pub fn refreshed_at(&self) -> &[Tick] {
+        &self.refreshed_at
     }
 }
 

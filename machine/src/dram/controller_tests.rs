@@ -454,8 +454,9 @@ fn a_wait_for_others_before_a_refresh_is_theirs() {
     }
 }
 
-/// All distances between a command and an earlier one, derived again from the table: brute force over all pairs.
-fn legal(log: &[(Tick, Command)], t: &Timing) {
+/// All distances between a command and an earlier one of a channel, derived again from the table: brute force over all pairs. Refreshes close
+/// the banks at these moments.
+fn legal(log: &[(Tick, Command)], refreshes: &[Tick], t: &Timing) {
     let write_of = |c: &Command| match c {
         Command::Column { write, .. } => Some(*write),
         _ => None,
@@ -491,12 +492,30 @@ fn legal(log: &[(Tick, Command)], t: &Timing) {
             }
         }
     }
-    // Bank by bank: a row is open from its activation to its precharge, and only then accessed.
+    for (number, at) in (1..).zip(refreshes) {
+        assert!(*at >= number * t.refresh_interval, "{number} at {at}");
+        let mut others = log.iter().map(|(other, _)| other.abs_diff(*at));
+        assert!(others.all(|gap| gap >= t.cycle), "refresh {number}");
+    }
+    // Bank by bank: a row is open from its activation to its precharge, and only then accessed. A refresh begins when the last one is closed.
+    let mut begins = refreshes.to_vec();
     for bank in 0..8 {
         let mine = log.iter().filter(|(_, c)| matches!(c, Command::Activate { bank: b, .. } | Command::Precharge { bank: b } | Command::Column { bank: b, .. } if *b == bank));
         let (mut opened, mut closed) = (None, None::<Tick>);
-        let mut busy = 0;
-        for &(at, command) in mine {
+        let (mut busy, mut next) = (0, 0);
+        let last = (Tick::MAX, None);
+        for (at, command) in mine.map(|(at, c)| (*at, Some(*c))).chain([last]) {
+            while let Some(&refresh) = refreshes.get(next)
+                && refresh < at
+            {
+                if opened.take().is_some() {
+                    assert!(refresh >= busy, "a refresh at {refresh} before {busy}");
+                    closed = Some(refresh);
+                }
+                begins[next] = begins[next].max(closed.map_or(0, |c| c + t.precharge));
+                next += 1;
+            }
+            let Some(command) = command else { break };
             match command {
                 Command::Activate { .. } => {
                     assert!(opened.is_none() && closed.is_none_or(|c| at >= c + t.precharge));
@@ -522,6 +541,14 @@ fn legal(log: &[(Tick, Command)], t: &Timing) {
                 }
             }
         }
+    }
+    // Nothing happens while the chips refresh, and none begins before the one before it has ended.
+    for (k, (begin, closes)) in begins.iter().zip(refreshes).enumerate() {
+        let mut during = log
+            .iter()
+            .filter(|(at, _)| (*closes..begin + t.refresh).contains(at));
+        assert_eq!(during.next(), None, "refresh at {begin}");
+        assert!(k == 0 || *closes >= begins[k - 1] + t.refresh);
     }
 }
 
@@ -569,7 +596,6 @@ proptest! {
         if refresh {
             c.timing.refresh_interval = 700;
         }
-        let one = c.map.channels == 1 && !refresh;
         let mut b = Bench::new(c);
         let mut now = 0;
         let n = requests.len();
@@ -582,8 +608,11 @@ proptest! {
         tokens.sort_unstable();
         prop_assert_eq!(tokens, (0..n).collect::<Vec<_>>());
         prop_assert!(b.controller.requests.is_empty());
-        if one {
-            legal(b.controller.channels[0].banks.log(), &c.timing);
+        prop_assert_eq!(b.controller.channels.len(), c.map.channels as usize);
+        for channel in &b.controller.channels {
+            let banks = &channel.banks;
+            legal(banks.log(), banks.refreshed_at(), &c.timing);
+            prop_assert!(refresh || banks.refreshed_at().is_empty());
         }
     }
 

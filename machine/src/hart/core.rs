@@ -146,6 +146,8 @@ pub struct Core {
     pub reserving: bool,
     /// An atomic operation with acquire semantics waits for its line: no later access may be performed before it.
     pub acquiring: bool,
+    /// An atomic operation with release semantics that is under way: one with acquire semantics is not performed before it.
+    pub releasing: Option<u32>,
     /// An atomic operation waits for the accesses before it.
     pub ordering: bool,
     pub hardware_ad: bool,
@@ -228,6 +230,7 @@ impl Core {
             reservation: None,
             reserving: false,
             acquiring: false,
+            releasing: None,
             ordering: false,
             refused: Exit::Suspend(Stop::Horizon),
             late: Vec::new(),
@@ -431,6 +434,7 @@ impl Core {
         self.splits.clear();
         self.remote.clear();
         (self.reserving, self.acquiring, self.ordering) = (false, false, false);
+        self.releasing = None;
         self.walk = None;
         self.fetches = [None; 2];
         self.tokens = None;
@@ -544,6 +548,7 @@ impl Core {
             self.take_line(token, address, bytes);
         }
         self.arrival = at;
+        self.released(token);
         self.pending.complete(token, at);
         self.stores.complete(token, at);
         self.complete_walk(token, at);
@@ -554,6 +559,13 @@ impl Core {
             }
         }
         self.forget_lines();
+    }
+
+    /// The access of a token is complete, also if it is the operation with release semantics.
+    pub fn released(&mut self, token: u32) {
+        if self.releasing == Some(token) {
+            self.releasing = None;
+        }
     }
 
     /// Fetches an instruction line at the start of a block. Returns a token if its arrival time is not known yet.

@@ -592,7 +592,10 @@ impl Core {
         let now = self.base + op.cycle as Tick * self.costs.cycle;
         let (timing, _) = self.ask(bus, now, physical, Access::Atomic);
         match timing {
-            Timing::Pending(_) => {
+            Timing::Pending(token) => {
+                if a::releases(op) {
+                    self.releasing = Some(token);
+                }
                 if a::acquires(op) {
                     self.acquiring = true;
                     self.lines.forget();
@@ -604,15 +607,17 @@ impl Core {
         self.note_load(bus, timing, op.masks().1);
     }
 
-    /// Called before an atomic operation. An operation with release semantics, or with `drain`, waits for all earlier accesses; a
-    /// store-conditional waits for its load-reserved.
+    /// Called before an atomic operation. An operation with release semantics, or with `drain`, waits for all earlier accesses, and so does
+    /// one with acquire semantics after one with release semantics that is under way (rule 7 of the preserved program order: both are
+    /// RCsc); a store-conditional waits for its load-reserved.
     fn order(&mut self, op: &Op, drain: bool) -> Result<(), Exit> {
         let offset = op.cycle as Tick * self.costs.cycle;
         if self.acquiring && self.after_acquire(offset) {
             return Err(self.refused);
         }
         let under_way = !self.late.is_empty() || !self.remote.is_empty();
-        let waits = (drain || a::releases(op)) && under_way;
+        let pair = a::acquires(op) && self.releasing.is_some();
+        let waits = (drain || a::releases(op) || pair) && under_way;
         if waits || self.reserving || self.ordering {
             self.ordering = true;
             self.wait_all(offset)?;

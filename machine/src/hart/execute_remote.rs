@@ -125,6 +125,9 @@ impl Core {
         let token = self.send_remote(bus, now, physical, a::bytes(op), action);
         let token = token.expect("the bus said that there is memory");
         self.acquiring |= a::acquires(op);
+        if a::releases(op) {
+            self.releasing = Some(token);
+        }
         self.pending.push(op.masks().1, Completion::Token(token));
     }
 
@@ -182,6 +185,7 @@ impl Core {
 
     /// Takes the answer to an access.
     pub fn complete_remote(&mut self, token: u32, at: Tick, value: u64) {
+        self.released(token);
         let waiting = Completion::Token(token);
         let access = self.remote.iter_mut().find(|a| a.completion == waiting);
         if let Some(access) = access {

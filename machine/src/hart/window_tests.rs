@@ -335,8 +335,7 @@ proptest! {
             outcome.trap = [None; 3];
             let devices: Vec<_> = outcome.devices.iter().map(|access| (access.1, access.2)).collect();
             let devices: Vec<_> = devices.into_iter().filter(|access| access.0 & 0xfff != 0x10).collect();
-            // In order, a marker does not wait for the value that it reports.
-            let markers: Vec<_> = outcome.markers.iter().map(|marker| marker.1).collect();
+            let markers: Vec<_> = outcome.markers.iter().map(|marker| (marker.1, marker.2)).collect();
             (outcome.registers, outcome.floats, outcome.memory, devices, markers)
         });
         prop_assert_eq!(&one.0, &other.0);

@@ -15,7 +15,7 @@ use bulkhead_machine::config::*;
 use bulkhead_machine::dram::banks::Timing;
 use bulkhead_machine::dram::controller::{ControllerConfig, Policy, Turns, WriteQueue};
 use bulkhead_machine::dram::map::AddressMap;
-use bulkhead_machine::hart::HartConfig;
+use bulkhead_machine::hart::{HartConfig, IntervalConfig};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::{Tick, TileId};
 
@@ -343,6 +343,47 @@ pub fn platform(kind: PlatformKind, tiles: u16) -> PlatformConfig {
         engines: Vec::new(),
         peripherals: Vec::new(),
     }
+}
+
+/// A pipeline out of order.
+pub const OUT_OF_ORDER: IntervalConfig = IntervalConfig {
+    width: 2,
+    window: 48,
+    load_queue: 16,
+    store_queue: 16,
+    alus: 2,
+    memory_ports: 1,
+    float_units: 1,
+};
+
+/// In order, out of order, and out of order with as little of everything as there can be.
+pub const PIPELINES: [Option<IntervalConfig>; 3] = [
+    None,
+    Some(OUT_OF_ORDER),
+    Some(IntervalConfig {
+        width: 1,
+        window: 2,
+        load_queue: 1,
+        store_queue: 1,
+        alus: 1,
+        memory_ports: 1,
+        float_units: 1,
+    }),
+];
+
+/// The same chip, whose harts all have this pipeline.
+pub fn pipelined(mut config: PlatformConfig, pipeline: Option<IntervalConfig>) -> PlatformConfig {
+    for tile in &mut config.tiles {
+        tile.hart.interval = pipeline;
+        let cores = tile
+            .cluster
+            .iter_mut()
+            .flat_map(|cluster| &mut cluster.cores);
+        for core in cores.flatten() {
+            core.hart.interval = pipeline;
+        }
+    }
+    config
 }
 
 /// A chip with one tile that has a cluster of this many harts: 2 GHz, first levels of 16 KiB and a second level of 64 KiB.
