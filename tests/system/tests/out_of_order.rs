@@ -4,7 +4,7 @@
 use bulkhead_machine::ledger::{Level, Resource};
 use bulkhead_machine::machine::Machine;
 use bulkhead_machine::types::{Owner, Tick};
-use bulkhead_report::result::{RunResult, VariantResult};
+use bulkhead_report::result::{FlowResult, RunResult, VariantResult};
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run::{self, Finished, Options};
 use bulkhead_runner::session::Strike;
@@ -19,12 +19,14 @@ const CHIPS: [(&str, &str); 2] = [
     ("tiled-star", "tiled-star-ooo"),
 ];
 
-/// Lines of a console by their speaker, each in order. How lines of several speakers mix is a matter of time.
+/// Lines of a console by their speaker, each in order, up to a first comma: what follows are times. How lines of several speakers mix is a
+/// matter of time, too.
 fn said(console: &str) -> BTreeMap<&str, Vec<&str>> {
     let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for line in console.lines() {
         let speaker = line.split([' ', ':']).next().unwrap_or_default();
-        all.entry(speaker).or_default().push(line);
+        let text = line.split(',').next().unwrap_or_default();
+        all.entry(speaker).or_default().push(text);
     }
     // The kernel speaks about all tiles, in the order of time.
     if let Some(kernel) = all.get_mut("kernel") {
@@ -60,52 +62,64 @@ fn requests_keep_their_bounds(result: &RunResult) -> usize {
     bounded.len()
 }
 
+/// Samples of the loop.
+const SAMPLES: u64 = 20;
+
 fn on(platform: &str) -> Finished {
-    finished("quickstart", &[&format!("@platform={platform}")], false)
+    let overrides = [
+        format!("@platform={platform}"),
+        // The slower chip needs more time to start.
+        "@duration=200ms".to_owned(),
+        format!("sensor/argument[samples]@value={SAMPLES}"),
+    ];
+    let overrides: Vec<&str> = overrides.iter().map(String::as_str).collect();
+    finished("quickstart", &overrides, false)
 }
 
 #[test]
 fn the_quickstart_says_the_same_in_order_and_out_of_order() {
     for (inorder, interval) in CHIPS {
-        let (one, other) = (on(inorder), on(interval));
+        let (first, second) = (on(inorder), on(interval));
         assert_ne!(
-            one.result.variants[0].digest,
-            other.result.variants[0].digest
+            first.result.variants[0].digest,
+            second.result.variants[0].digest
         );
-        for (one, other) in one.consoles.iter().zip(&other.consoles) {
+        for (one, other) in first.consoles.iter().zip(&second.consoles) {
             assert_eq!(said(one), said(other), "{interval}");
         }
-        let variants = one.result.variants.iter().zip(&other.result.variants);
+        let variants = first.result.variants.iter().zip(&second.result.variants);
         for (one, other) in variants {
             let name = &one.name;
+            assert!(one.incidents.is_empty(), "{name}: {:?}", one.incidents);
             assert!(other.incidents.is_empty(), "{name}: {:?}", other.incidents);
             assert_eq!(one.end, other.end, "{interval}, {name}");
             assert!(!checks(one).is_empty());
             assert_eq!(checks(one), checks(other), "{interval}, {name}");
             let (one, other) = (&one.flows[0], &other.flows[0]);
-            assert_eq!(one.latency.count, 50);
-            // The same samples, begun and ended in the same order.
-            let numbers = |flow: &bulkhead_report::result::FlowResult| {
-                flow.samples.iter().map(|s| s.number).collect::<Vec<u64>>()
-            };
+            // All samples, in the same order.
+            let numbers =
+                |flow: &FlowResult| flow.samples.iter().map(|s| s.number).collect::<Vec<u64>>();
             assert_eq!(numbers(one), numbers(other), "{interval}, {name}");
+            assert_eq!(other.latency.count, SAMPLES);
             assert_eq!((other.lost, other.open, other.doubled), (0, 0, 0));
             let why = other.unbounded.as_deref().unwrap_or_default();
             assert!(why.contains("works out of order"), "{why:?}");
+            println!(
+                "{interval}, {name}: worst loop {} ticks, {} in order",
+                other.latency.max, one.latency.max
+            );
         }
-        let bounded = requests_keep_their_bounds(&other.result);
-        assert_eq!(bounded, requests_keep_their_bounds(&one.result));
-        assert!(bounded > 10, "{bounded}");
+        let bounded = [&first, &second].map(|one| requests_keep_their_bounds(&one.result));
         println!(
-            "{interval}: {bounded} kinds of requests with bounds; worst loop in ticks, in order and out of order: {:?}",
-            one.result
-                .variants
-                .iter()
-                .zip(&other.result.variants)
-                .map(|(a, b)| (a.flows[0].latency.max, b.flows[0].latency.max))
-                .collect::<Vec<_>>()
+            "{interval}: kinds of requests with bounds, in order and out of order: {bounded:?}"
         );
-        assert_eq!(one.code(), other.code(), "{:?}", other.result.verdict);
+        assert!(bounded.iter().all(|kinds| *kinds > 10), "{bounded:?}");
+        // What is kept in order is kept out of order.
+        assert!(
+            first.code() != 0 || second.code() == 0,
+            "{:?}",
+            second.result.verdict
+        );
     }
 }
 
@@ -127,7 +141,6 @@ fn is_of_a_request(resource: Resource) -> bool {
         resource,
         Resource::Mshr(_)
             | Resource::Bucket
-            | Resource::CacheSet(Level::L1i | Level::L1d)
             | Resource::Processor
             | Resource::ProcessorBudget
             | Resource::Service(_)
@@ -135,16 +148,30 @@ fn is_of_a_request(resource: Resource) -> bool {
     )
 }
 
-/// What each owner's requests waited, as booked and as in their accounts.
-fn waits(machine: &Machine) -> BTreeMap<Owner, (Tick, Tick)> {
-    let mut all: BTreeMap<Owner, (Tick, Tick)> = BTreeMap::new();
+/// What an owner's requests waited.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waits {
+    /// As booked, but for the next field.
+    booked: Tick,
+    /// As booked for lines that others have evicted from a first level: in an account if the line came from memory, and not if it came
+    /// from the second level.
+    evicted: Tick,
+    /// As in the accounts of its requests.
+    accounts: Tick,
+}
+
+fn waits(machine: &Machine) -> BTreeMap<Owner, Waits> {
+    let mut all: BTreeMap<Owner, Waits> = BTreeMap::new();
     for booking in machine.ledger().bookings() {
-        if is_of_a_request(booking.resource) {
-            all.entry(booking.victim).or_default().0 += booking.ticks;
+        let waits = all.entry(booking.victim).or_default();
+        match booking.resource {
+            Resource::CacheSet(Level::L1i | Level::L1d) => waits.evicted += booking.ticks,
+            resource if is_of_a_request(resource) => waits.booked += booking.ticks,
+            _ => {}
         }
     }
     for latency in machine.ledger().latencies() {
-        all.entry(latency.owner).or_default().1 += latency.waited;
+        all.entry(latency.owner).or_default().accounts += latency.waited;
     }
     all
 }
@@ -183,10 +210,16 @@ fn every_wait_is_booked() {
                 "{platform}: {last} of {read} ticks"
             );
             let seen = seen.into_inner().unwrap();
-            let booked: Tick = seen.values().map(|(booked, _)| booked).sum();
+            let booked: Tick = seen.values().map(|waits| waits.booked).sum();
+            let evicted: Tick = seen.values().map(|waits| waits.evicted).sum();
+            println!("{platform}: {booked} ticks booked, {evicted} for evictions");
             assert!(booked > 100_000, "{platform}: {booked}");
-            for (owner, (booked, waited)) in seen {
-                assert_eq!(booked, waited, "{platform}: {owner:?}");
+            for (owner, waits) in seen {
+                let (least, most) = (waits.booked, waits.booked + waits.evicted);
+                assert!(
+                    (least..=most).contains(&waits.accounts),
+                    "{platform}: {owner:?}: {waits:?}"
+                );
             }
         }
     }
