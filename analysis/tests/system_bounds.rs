@@ -133,6 +133,26 @@ fn regulation_lowers_the_bound_of_the_loop() {
     }
 }
 
+/// Out of order, a job may become longer than by what its accesses wait, and make more of them. The bound of a single request depends only
+/// on what others may send.
+#[test]
+fn out_of_order_requests_have_bounds_and_flows_have_none() {
+    let options = LoadOptions {
+        overrides: vec!["@platform=tiled-2ghz-ooo".to_owned()],
+        ..LoadOptions::default()
+    };
+    let system = load_system("quickstart", &options).unwrap_or_else(|e| panic!("{e}"));
+    let system = variant(&system, "regulated");
+    let bounds = SystemBounds::new(system, &profiles(system)).unwrap();
+    let refused = bounds.flow(&[0, 1, 2], 100).unwrap_err();
+    assert!(
+        matches!(&refused, SystemError::OutOfOrder(why) if why.starts_with("`sensor` runs on a hart that works out of order")),
+        "{refused}"
+    );
+    let request = bounds.transaction(0, Kind::LineRead).unwrap();
+    assert!(request.uncontended < request.path, "{request:?}");
+}
+
 #[test]
 fn without_profiles_everything_is_still_finite() {
     let system = quickstart();

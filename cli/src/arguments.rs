@@ -471,9 +471,23 @@ pub struct Reproduce {
     /// Fewer repetitions: a quick look, not the paper's experiment
     #[arg(long)]
     pub quick: bool,
+    /// Only the platforms with this pipeline, for m3 (attacks and regulation exist in order only) [default: both]
+    #[arg(long, value_enum)]
+    pub pipeline: Option<Pipeline>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Pipelines of the paper's chips.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Pipeline {
+    /// tiled-2ghz and tiled-star
+    Inorder,
+    /// tiled-2ghz-ooo and tiled-star-ooo, which work out of order as the paper's
+    Interval,
+    /// All four
+    Both,
 }
 
 /// Languages of new applications.

@@ -80,5 +80,5 @@ pub use scenario::{
     Arbitration, CommunicationError, Demand, NetworkScenario, Outage, Pool, Regulator, Resource,
     Source, Step, Tandem, Ticks, TransactionClass, TransactionId,
 };
-pub use system::{Kind, Profile, SystemBounds, SystemError, sent_from_outside};
+pub use system::{Kind, Profile, SystemBounds, SystemError, out_of_order, sent_from_outside};
 pub(crate) use system::{local_chunks, sends_to};

@@ -17,6 +17,7 @@ use super::tandem::{self, Joined};
 use bulkhead_abi::dtu::CHUNK_MAX;
 use bulkhead_abi::message::HEADER_SIZE;
 use bulkhead_model::System;
+use bulkhead_model::platform::PipelineModel;
 use bulkhead_model::system::App;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -68,6 +69,9 @@ pub enum SystemError {
         /// The right that it would need.
         what: &'static str,
     },
+    /// Jobs on harts that work out of order have no bound.
+    #[error("{0}")]
+    OutOfOrder(String),
 }
 
 /// A transaction of an application.
@@ -203,7 +207,7 @@ impl<'a> SystemBounds<'a> {
     /// alone may be in any one of the profiles.
     ///
     /// # Errors
-    /// [`SystemError`] if an application has no profile or lacks the rights that it needs.
+    /// [`SystemError`] if an application has no profile, lacks the rights that it needs, or runs on a hart that works out of order.
     pub fn flow(&self, apps: &[usize], wake: Ticks) -> Result<FlowBound, SystemError> {
         let once: Vec<(usize, u64)> = apps.iter().map(|&app| (app, 1)).collect();
         self.flow_of_jobs(&once, wake)
@@ -218,6 +222,10 @@ impl<'a> SystemBounds<'a> {
         apps: &[(usize, u64)],
         wake: Ticks,
     ) -> Result<FlowBound, SystemError> {
+        let members: Vec<usize> = apps.iter().map(|(app, _)| *app).collect();
+        if let Some(why) = out_of_order(self.system, &members) {
+            return Err(SystemError::OutOfOrder(why));
+        }
         let mut stages = Vec::new();
         for &(app, jobs) in apps {
             let name = self.name(app)?;
@@ -647,6 +655,25 @@ pub fn sent_from_outside(system: &System, members: &[usize]) -> Option<String> {
         Some(format!(
             "`{from}` may send to `{to}`, whose work on its messages is not bounded here; without that gate it would be judged"
         ))
+    })
+}
+
+/// Why a flow through `members` has no bound, if one of them runs on a hart that works out of order. There, a delayed access changes which
+/// instructions execute meanwhile (also on wrong paths), so a job may become longer than by what its accesses wait, and make more of them.
+/// Bounds of single requests do not depend on that.
+pub fn out_of_order(system: &System, members: &[usize]) -> Option<String> {
+    let mut apps = members.iter().filter_map(|app| system.apps.get(*app));
+    apps.find_map(|app| {
+        let mut tiles = system.platform.tiles.iter();
+        let tile = tiles.find(|tile| tile.id == app.tile)?;
+        let works = tile.pipeline.model == PipelineModel::Interval;
+        works.then(|| {
+            format!(
+                "`{}` runs on a hart that works out of order, so a longer wait may cost more than its length; with a pipeline of the model \
+                 `inorder` it would be judged",
+                app.name
+            )
+        })
     })
 }
 

@@ -19,7 +19,9 @@ use std::collections::BTreeSet;
 
 use super::{Constraint, Kind, Plan, PlanError, Unit, plan};
 use crate::admission::{self, Reservation};
-use crate::communication::{Chip, CommunicationError, Profile, SystemBounds, SystemError};
+use crate::communication::{
+    Chip, CommunicationError, Profile, SystemBounds, SystemError, out_of_order,
+};
 use arrivals::Arrivals;
 use bulkhead_abi::message::HEADER_SIZE;
 
@@ -330,6 +332,10 @@ fn flows(system: &System, verdict: &mut Verdict) -> Result<(), PlanError> {
                 continue;
             }
         };
+        if let Some(why) = out_of_order(system, &members) {
+            verdict.leave(what, why);
+            continue;
+        }
         if let Some(&lacking) = members.iter().find(|&&app| !profiled(app)) {
             let why = if cost(&system.apps[lacking]).is_none() {
                 "has no <task> with a cost, with which the bound of a flow begins"

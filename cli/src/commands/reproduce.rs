@@ -1,8 +1,9 @@
 //! `bulkhead reproduce`.
 
 use super::{Outcome, print_json, say};
-use crate::arguments::{Figure, Paper, Reproduce};
+use crate::arguments::{Figure, Paper, Pipeline, Reproduce};
 use crate::progress::Bars;
+use bulkhead_experiments::reproduce::m3::pipelines::Pipelines;
 use bulkhead_experiments::reproduce::{m2os, m3 as reproduce};
 use bulkhead_runner::{Error, place};
 use clap::ValueEnum;
@@ -24,10 +25,11 @@ fn folder(options: &Reproduce, paper: &str) -> PathBuf {
 }
 
 fn reproduce_m2os(options: &Reproduce) -> Outcome {
-    let unknown = match (&options.figure, options.quick) {
-        (Some(figure), _) => figure.as_str(),
-        (None, true) => "--quick",
-        (None, false) => "",
+    let unknown = match (&options.figure, options.quick, options.pipeline) {
+        (Some(figure), _, _) => figure.as_str(),
+        (None, true, _) => "--quick",
+        (None, false, Some(_)) => "--pipeline",
+        (None, false, None) => "",
     };
     if !unknown.is_empty() {
         return Err(Error::input(
@@ -82,6 +84,13 @@ fn reproduce_m3(options: &Reproduce) -> Outcome {
     let out = folder(options, "m3");
     place::writable(&out)?;
     let figure = options.figure.as_deref().map(figure).transpose()?;
+    let beyond = matches!(figure, Some(Figure::Attacks | Figure::Regulation));
+    if beyond && options.pipeline == Some(Pipeline::Interval) {
+        return Err(Error::input(
+            "the paper does not measure this, and it is measured in order only",
+            "leave out `--pipeline`",
+        ));
+    }
     let wants = |one| figure.is_none_or(|figure| figure == one);
     let wanted = reproduce::Wanted {
         table1: wants(Figure::Table1),
@@ -92,6 +101,11 @@ fn reproduce_m3(options: &Reproduce) -> Outcome {
         attacks: wants(Figure::Attacks),
         regulation: wants(Figure::Regulation),
         quick: options.quick,
+        pipelines: match options.pipeline {
+            Some(Pipeline::Inorder) => Pipelines::InOrder,
+            Some(Pipeline::Interval) => Pipelines::OutOfOrder,
+            Some(Pipeline::Both) | None => Pipelines::Both,
+        },
     };
     let all = reproduce::m3(wanted, &Bars::new())?;
     let page = reproduce::report(&all, &place::pages(&out)?)?;

@@ -8,7 +8,7 @@ use crate::tiled::alone::{Alone, Job};
 use crate::tiled::lonely::Missing;
 use crate::tiled::requests::{self, converted};
 use bulkhead_abi::dtu::CHUNK_MAX;
-use bulkhead_analysis::communication::{Profile, SystemBounds, sent_from_outside};
+use bulkhead_analysis::communication::{Profile, SystemBounds, out_of_order, sent_from_outside};
 use bulkhead_model::System;
 use bulkhead_model::system::Flow;
 use bulkhead_report::format::span;
@@ -91,6 +91,9 @@ pub fn obstacle(system: &System, members: &[usize]) -> Option<String> {
             "its applications share tiles with others, and waits for a processor are not in these bounds; on tiles of their own they would be judged"
                 .to_owned(),
         );
+    }
+    if let Some(why) = out_of_order(system, members) {
+        return Some(why);
     }
     let name = |app: usize| system.apps.get(app).map_or("", |app| app.name.as_str());
     for (from, app) in system.apps.iter().enumerate() {

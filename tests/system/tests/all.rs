@@ -44,6 +44,7 @@ mod one_shot_parallel;
 mod one_shot_queues;
 mod one_shot_stack;
 mod one_shot_systems;
+mod out_of_order;
 mod pager;
 mod patience;
 mod pipes;

@@ -5,11 +5,15 @@
 
 pub mod attacks;
 pub mod beside;
+mod claims;
 mod defences;
 mod differences;
 mod figures;
+mod interference;
 mod more;
+mod nearer;
 mod page;
+pub mod pipelines;
 pub mod priorities;
 pub mod regulation;
 pub mod waiting;
@@ -18,27 +22,23 @@ pub use differences::Explanation;
 pub use figures::{Figures, OtherFigure, Published, RoundTripFigure};
 pub use page::{report, summary};
 
-use beside::{Beside, Work};
+use beside::Beside;
 use bulkhead_analysis::communication::{Kind, SystemBounds};
 use bulkhead_model::System;
 use bulkhead_report::distribution::{distribution, without_outliers};
 use bulkhead_report::result::{Distribution, RunResult, SpanResult};
-use bulkhead_report::verdict::{Promise, Verdict, relation};
+use bulkhead_report::verdict::{Promise, Verdict};
 use bulkhead_runner::error::Error;
 use bulkhead_runner::progress::Progress;
 use bulkhead_runner::run::{self, Look, Options, Seen};
+use interference::{interference, slowdowns, sweep};
+use pipelines::{Pipelines, chip, is_out_of_order};
 use serde::Serialize;
 
 /// Workloads of the interference experiment, named like the variants.
 pub const WORKLOADS: [&str; 4] = ["compute", "accesses", "messages", "transfers"];
-/// Limits of the sweep in MiB/s. (The paper does not name its values; these are powers of two up to one that no longer limits.)
-const LIMITS: [u64; 8] = [4, 8, 16, 32, 64, 128, 256, 512];
-/// Limits on the slower platform. Its memory cannot give five tiles more, and a description that asks for more is refused.
-const LIMITS_FPGA: [u64; 4] = [4, 16, 64, 256];
 /// Backgrounds of the sweep.
 const SWEPT: [&str; 2] = ["accesses", "transfers"];
-/// The paper's platforms.
-const PLATFORMS: [&str; 2] = ["tiled-2ghz", "tiled-star"];
 
 /// The experiments to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,6 +59,8 @@ pub struct Wanted {
     pub regulation: bool,
     /// A fifth of the repetitions.
     pub quick: bool,
+    /// The pipelines on which to measure what the paper measures.
+    pub pipelines: Pipelines,
 }
 
 /// A round trip, in cycles of the user tiles' harts.
@@ -111,7 +113,7 @@ pub struct Claim {
     /// It holds.
     pub held: bool,
     /// The name under which an explanation of its failure may be found: `regulated/PLATFORM/WORKLOAD/BESIDE`,
-    /// `computation/PLATFORM/BESIDE`, `attack/KIND/VARIANT`.
+    /// `computation/PLATFORM/BESIDE`, `attack/KIND/VARIANT`, `ordering/NAME`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
 }
@@ -217,19 +219,19 @@ pub fn against(
     };
     if wanted.table1 {
         all.others = figures.others.clone();
-        for platform in PLATFORMS {
+        for platform in wanted.pipelines.platforms() {
             all.round_trips
                 .push(round_trip(platform, figures, wanted, progress)?);
         }
     }
     if wanted.figure3 {
-        all.priorities = priorities::run(wanted, progress)?;
+        all.priorities = priorities::run(&figures.priorities, wanted, progress)?;
     }
     if wanted.figure6 {
-        all.waiting = waiting::run(progress)?;
+        all.waiting = waiting::run(wanted, progress)?;
     }
     if wanted.figure4 || wanted.figure5 {
-        for platform in PLATFORMS {
+        for platform in wanted.pipelines.platforms() {
             let runs = interference(platform, wanted, progress)?;
             if wanted.figure4 {
                 all.unregulated.extend(slowdowns(&runs, None, figures)?);
@@ -238,17 +240,22 @@ pub fn against(
                 let limit = figures.regulated.limit_mib_per_second;
                 all.regulated
                     .extend(slowdowns(&runs, Some(limit), figures)?);
-                all.sweep.extend(sweep(platform, &runs, wanted, progress)?);
+                // The paper states no figure of the sweep, and out of order the host needs several times as long.
+                if !is_out_of_order(platform) {
+                    all.sweep.extend(sweep(platform, &runs, wanted, progress)?);
+                }
             }
         }
     }
-    if wanted.attacks {
+    // The paper does not measure these, so they are measured on the platforms with bounds: in order.
+    let in_order = wanted.pipelines != Pipelines::OutOfOrder;
+    if wanted.attacks && in_order {
         all.attacks = attacks::run(progress)?;
     }
-    if wanted.regulation {
+    if wanted.regulation && in_order {
         all.regulation = regulation::run(progress)?;
     }
-    all.claims = claims(&all, figures);
+    all.claims = claims::claims(&all, figures);
     Ok(all)
 }
 
@@ -376,7 +383,7 @@ fn round_trip(
         published: figures
             .round_trips
             .iter()
-            .find(|f| f.platform == platform)
+            .find(|f| f.platform == chip(platform))
             .cloned(),
     })
 }
@@ -396,295 +403,9 @@ fn message_bound(system: &System) -> Result<u64, String> {
     Ok(most)
 }
 
-/// A run of an interference system, with what its measured applications did alone.
-struct Interference {
-    result: RunResult,
-    seen: Vec<Seen>,
-    /// By the name of the workload.
-    alone: Vec<(String, Work)>,
-}
-
-/// Both systems of the interference experiment on a platform.
-fn interference(
-    platform: &str,
-    wanted: Wanted,
-    progress: &dyn Progress,
-) -> Result<Vec<Interference>, Error> {
-    let mut results = Vec::new();
-    for (system, foregrounds, applications) in [
-        (
-            "m3/interference",
-            &["compute", "accesses", "transfers"][..],
-            &["foreground"][..],
-        ),
-        (
-            "m3/interference-messages",
-            &["messages"][..],
-            &["foreground", "foreground-sink"][..],
-        ),
-    ] {
-        let mut overrides = vec![format!("@platform={platform}")];
-        for application in applications {
-            overrides.extend(shortened(wanted, 100, application));
-        }
-        let mut variants = Vec::new();
-        for foreground in foregrounds {
-            variants.push((*foreground).to_owned());
-            for background in WORKLOADS {
-                if wanted.figure4 {
-                    variants.push(format!("{foreground}-{background}"));
-                }
-                if wanted.figure5 {
-                    variants.push(format!("{foreground}-{background}-regulated"));
-                }
-            }
-        }
-        let (result, seen) = counted_of(system, &overrides, &variants, foregrounds, progress)?;
-        let mut alone = Vec::new();
-        for foreground in foregrounds {
-            let work = beside::work(&result, &seen, foreground, applications)?;
-            alone.push(((*foreground).to_owned(), work));
-        }
-        results.push(Interference {
-            result,
-            seen,
-            alone,
-        });
-    }
-    Ok(results)
-}
-
-/// The run that measured a workload alone.
-fn measured<'a>(results: &'a [Interference], foreground: &str) -> Result<&'a Interference, Error> {
-    let mut all = results.iter();
-    let found = all.find(|one| one.alone.iter().any(|(name, _)| name == foreground));
-    found.ok_or_else(|| Error::Machine(format!("{foreground} was not run")))
-}
-
-fn slowdowns(
-    results: &[Interference],
-    limit: Option<u64>,
-    figures: &Figures,
-) -> Result<Vec<Slowdown>, Error> {
-    let mut all = Vec::new();
-    for foreground in WORKLOADS {
-        let alone = measured(results, foreground)?;
-        for background in WORKLOADS {
-            let ending = if limit.is_some() { "-regulated" } else { "" };
-            let variant = format!("{foreground}-{background}{ending}");
-            let beside = (&alone.result, alone.seen.as_slice());
-            let mut one = slowdown(alone, beside, foreground, background, &variant)?;
-            one.limit = limit;
-            if limit.is_none() {
-                one.published = figures.slowdown(&one.platform, foreground, background);
-            }
-            all.push(one);
-        }
-    }
-    Ok(all)
-}
-
-fn slowdown(
-    alone: &Interference,
-    (beside, seen): (&RunResult, &[Seen]),
-    foreground: &str,
-    background: &str,
-    variant: &str,
-) -> Result<Slowdown, Error> {
-    let quiet = span(&alone.result, foreground, "foreground")?.latency.max;
-    let disturbed = span(beside, variant, "foreground")?;
-    let loud = disturbed.latency.max;
-    let longer = disturbed.samples.iter().filter(|one| one.latency > quiet);
-    let place = beside.variants.iter().position(|one| one.name == variant);
-    let system = place.and_then(|place| Some(&seen.get(place)?.system));
-    let work = alone.alone.iter().find(|(name, _)| name == foreground);
-    let bound = match (system, work) {
-        (Some(system), Some((_, work))) => beside::disturbed(system, work),
-        _ => Err("nothing was measured alone".to_owned()),
-    };
-    Ok(Slowdown {
-        bound: beside::scaled(bound, quiet.max(1) as f64),
-        platform: beside.platform.clone(),
-        foreground: foreground.to_owned(),
-        background: background.to_owned(),
-        limit: None,
-        slowdown: loud as f64 / quiet.max(1) as f64,
-        worst: beside.cycles(loud),
-        alone: alone.result.cycles(quiet),
-        longer: longer.count(),
-        published: None,
-    })
-}
-
-fn sweep(
-    platform: &str,
-    base: &[Interference],
-    wanted: Wanted,
-    progress: &dyn Progress,
-) -> Result<Vec<Slowdown>, Error> {
-    let alone = measured(base, "accesses")?;
-    let mut all = Vec::new();
-    let limits = match platform {
-        "tiled-star" => LIMITS_FPGA.as_slice(),
-        _ => LIMITS.as_slice(),
-    };
-    for &limit in limits {
-        let mut overrides = vec![
-            format!("@platform={platform}"),
-            format!("background/*/limit@noc={limit}MiB/s"),
-        ];
-        overrides.extend(shortened(wanted, 100, "foreground"));
-        let variants = SWEPT
-            .iter()
-            .map(|background| format!("accesses-{background}-regulated"))
-            .collect::<Vec<String>>();
-        let (result, seen) = counted_of("m3/interference", &overrides, &variants, &[], progress)?;
-        for background in SWEPT {
-            let variant = format!("accesses-{background}-regulated");
-            let mut one = slowdown(alone, (&result, &seen), "accesses", background, &variant)?;
-            one.limit = Some(limit);
-            all.push(one);
-        }
-    }
-    Ok(all)
-}
-
-/// The maximum cost of a regulated background on a platform for which the paper states nothing: our value, not the paper's. Eight megabytes
-/// per second from each of many tiles are a greater share of what a slow memory path provides.
-const REGULATED_ELSEWHERE: f64 = 1.02;
-/// How far a steady round trip may be from the paper's.
-const ROUND_TRIP_TOLERANCE: f64 = 0.25;
-
-fn claims(all: &Reproduced, figures: &Figures) -> Vec<Claim> {
-    let mut claims = Vec::new();
-    for one in &all.round_trips {
-        if let Some(published) = &one.published {
-            let off = one.steady.mean as f64 / published.steady as f64 - 1.0;
-            let what = format!(
-                "round trip on {}: {} cycles, {:+.0} % of the paper's {} (25 % allowed)",
-                one.platform,
-                one.steady.mean,
-                off * 100.0,
-                published.steady
-            );
-            claims.push(Claim {
-                of: Some(format!("round-trip/{}/steady", one.platform)),
-                ..Claim::new(what, off.abs() <= ROUND_TRIP_TOLERANCE)
-            });
-        }
-        if let Some(most) = one.bound.most() {
-            let what = format!(
-                "round trip on {}: worst {} cycles {} the bound of {most:.0}",
-                one.platform,
-                one.all.max,
-                relation(one.all.max as f64, most)
-            );
-            claims.push(Claim::new(what, one.all.max as f64 <= most));
-        }
-    }
-    for one in all
-        .unregulated
-        .iter()
-        .filter(|one| one.foreground == "compute")
-    {
-        let disturbed = match one.longer {
-            0 => String::new(),
-            runs => format!(
-                " (runs that are longer: {runs}; the worst takes {} cycles, {} alone)",
-                one.worst, one.alone
-            ),
-        };
-        claims.push(Claim {
-            of: Some(format!("computation/{}/{}", one.platform, one.background)),
-            ..Claim::new(
-                format!(
-                    "computation beside {} on {} is not disturbed by a cycle{disturbed}",
-                    one.background, one.platform
-                ),
-                one.worst == one.alone,
-            )
-        });
-    }
-    let mut claim = |what: String, held: bool| claims.push(Claim::new(what, held));
-    for one in &all.unregulated {
-        if one.foreground == "accesses" && one.background == "transfers" {
-            claim(
-                format!(
-                    "memory accesses beside memory transfers on {} are clearly disturbed: {:.2} times",
-                    one.platform, one.slowdown
-                ),
-                one.slowdown >= 1.5,
-            );
-        }
-    }
-    // One claim per figure, not one per number.
-    let within = |list: &[Slowdown]| {
-        let mut beyond = list.iter().filter(|one| !one.bound.holds(one.slowdown));
-        let bounded = list.iter().filter(|one| one.bound.most().is_some()).count();
-        (
-            bounded,
-            beyond
-                .next()
-                .map(|one| format!("{} beside {}", one.foreground, one.background)),
-        )
-    };
-    for (name, list) in [
-        ("Figure 4", &all.unregulated),
-        ("Figure 5, left", &all.regulated),
-        ("Figure 5, right", &all.sweep),
-    ] {
-        let (bounded, beyond) = within(list);
-        if bounded > 0 {
-            claim(
-                format!(
-                    "{name}: {bounded} of {} runs have a bound, and none exceeds it{}",
-                    list.len(),
-                    beyond
-                        .as_ref()
-                        .map_or(String::new(), |who| format!(" but {who}"))
-                ),
-                beyond.is_none(),
-            );
-        }
-    }
-    for one in &all.regulated {
-        let allowed = if one.platform == figures.regulated.platform {
-            figures.regulated.slowdown_at_most
-        } else {
-            REGULATED_ELSEWHERE
-        };
-        claims.push(Claim {
-            of: Some(format!(
-                "regulated/{}/{}/{}",
-                one.platform, one.foreground, one.background
-            )),
-            ..Claim::new(
-                format!(
-                    "{} beside {} limited to {} MiB/s on {}: {:.4} times, {allowed} allowed",
-                    one.foreground,
-                    one.background,
-                    figures.regulated.limit_mib_per_second,
-                    one.platform,
-                    one.slowdown
-                ),
-                one.slowdown <= allowed,
-            )
-        });
-    }
-    let figure = &figures.priorities;
-    claims.extend(priorities::claims(
-        &all.priorities,
-        figure.service_ms * 1000.0,
-        figure.high_worst_ms * 1000.0,
-    ));
-    claims.extend(waiting::claims(&all.waiting));
-    claims.extend(attacks::claims(&all.attacks));
-    claims.extend(regulation::claims(&all.regulation));
-    claims
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
+    use super::claims::claims;
     use super::*;
 
     fn one(foreground: &str, background: &str, slowdown: f64) -> Slowdown {

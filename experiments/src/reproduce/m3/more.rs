@@ -5,6 +5,7 @@
 use super::Reproduced;
 use super::beside::Beside;
 use super::defences::footnote;
+use super::pipelines::ALL;
 use super::priorities::Priorities;
 use super::waiting::{METHODS, Waiting};
 use bulkhead_report::page::picture;
@@ -26,7 +27,7 @@ fn bound(one: &Beside) -> String {
     one.most().map_or("none".to_owned(), milliseconds)
 }
 
-fn bounds(all: &[Priorities]) -> impl Iterator<Item = &Beside> {
+fn bounds<'a>(all: &[&'a Priorities]) -> impl Iterator<Item = &'a Beside> {
     // A single client has no low-priority clients beside it.
     let low = |one: &Priorities| one.low.is_some();
     let lows = all
@@ -37,6 +38,19 @@ fn bounds(all: &[Priorities]) -> impl Iterator<Item = &Beside> {
         .iter()
         .flat_map(|one| [&one.plain_bound, &one.high_bound]);
     others.chain(lows)
+}
+
+/// Figure 3 by platform.
+fn by_platform(all: &Reproduced) -> Vec<(&'static str, Vec<&Priorities>)> {
+    let of = |platform| {
+        let list = all.priorities.iter();
+        list.filter(move |one| one.platform == platform).collect()
+    };
+    let platforms = ALL.map(|platform| (platform, of(platform)));
+    let platforms = platforms.into_iter();
+    platforms
+        .filter(|(_, list): &(_, Vec<_>)| !list.is_empty())
+        .collect()
 }
 
 fn low_bound(one: &Priorities) -> String {
@@ -60,7 +74,7 @@ fn suspend(one: &Waiting) -> String {
 /// For the terminal.
 pub fn summary(all: &Reproduced) -> String {
     let mut out = String::new();
-    if !all.priorities.is_empty() {
+    for (platform, list) in by_platform(all) {
         let mut table = plain(&[
             "clients",
             "without priorities",
@@ -70,7 +84,7 @@ pub fn summary(all: &Reproduced) -> String {
             "high",
             "bound",
         ]);
-        for one in &all.priorities {
+        for one in &list {
             table.add_row(vec![
                 one.clients.to_string(),
                 milliseconds(one.plain),
@@ -83,10 +97,10 @@ pub fn summary(all: &Reproduced) -> String {
         }
         let _ = writeln!(
             out,
-            "Figure 3, tiled-star: worst request latency in ms; the server needs 1 ms for each request\n{}",
+            "Figure 3, {platform}: worst request latency in ms; the server needs 1 ms for each request\n{}",
             render(&table)
         );
-        if let Some(note) = footnote(bounds(&all.priorities)) {
+        if let Some(note) = footnote(bounds(&list)) {
             let _ = writeln!(out, "{note}\n");
         }
     }
@@ -121,10 +135,10 @@ pub fn summary(all: &Reproduced) -> String {
 /// For the page.
 pub fn sections(all: &Reproduced) -> Result<Vec<Markup>, Error> {
     let mut sections = Vec::new();
-    if !all.priorities.is_empty() {
-        sections.push(priorities(&all.priorities)?);
+    for (platform, list) in by_platform(all) {
+        sections.push(priorities(platform, &list)?);
     }
-    for platform in ["tiled-2ghz", "tiled-star"] {
+    for platform in ALL {
         let list: Vec<&Waiting> = all
             .waiting
             .iter()
@@ -137,12 +151,12 @@ pub fn sections(all: &Reproduced) -> Result<Vec<Markup>, Error> {
     Ok(sections)
 }
 
-fn priorities(all: &[Priorities]) -> Result<Markup, Error> {
+fn priorities(platform: &str, all: &[&Priorities]) -> Result<Markup, Error> {
     let series = |name: &str, value: &dyn Fn(&Priorities) -> Option<f64>| Series {
         name: name.to_owned(),
         points: all
             .iter()
-            .filter_map(|one| Some((one.clients as f64, value(one)? / 1000.0)))
+            .filter_map(|&one| Some((one.clients as f64, value(one)? / 1000.0)))
             .collect(),
     };
     let lines = [
@@ -157,14 +171,14 @@ fn priorities(all: &[Priorities]) -> Result<Markup, Error> {
         ..Axes::default()
     };
     Ok(html! {
-        h2 { "Figure 3: a receive gate for each priority" }
+        h2 { "Figure 3, " (platform) ": a receive gate for each priority" }
         div.scroll { table {
             tr { th { "clients" } th { "without priorities" } th { "bound" } th { "low" } th { "bound" } th { "high" } th { "bound" } }
             @for one in all {
                 tr { td { (one.clients) } td { (milliseconds(one.plain)) } td.soft { (bound(&one.plain_bound)) } td { (low(one)) } td.soft { (low_bound(one)) } td { (milliseconds(one.high)) } td.soft { (bound(&one.high_bound)) } }
             }
         } }
-        p.soft { "Worst request latency in ms on tiled-star. The server needs 1 ms for each request and looks at the gate of the \
+        p.soft { "Worst request latency in ms on " (platform) ". The server needs 1 ms for each request and looks at the gate of the \
             first client first; a request that it has begun is not interrupted. " (footnote(bounds(all)).unwrap_or_default()) }
         (picture(chart(&axes, &lines, Mark::Line)?))
     })
@@ -220,7 +234,9 @@ mod tests {
 
     fn sample() -> Reproduced {
         let one = |clients, plain, low, high| Priorities {
+            platform: "tiled-star".to_owned(),
             clients,
+            published: clients as f64,
             plain,
             high,
             low,

@@ -4,6 +4,8 @@
 
 use super::beside::ASSUMPTION;
 use super::defences::{self, footnote};
+use super::nearer::{self, Nearer};
+use super::pipelines::ALL;
 use super::{Reproduced, Slowdown, WORKLOADS, differences, more};
 use bulkhead_report::book::{Book, M3};
 use bulkhead_report::distribution::{note, shown};
@@ -82,9 +84,136 @@ pub fn summary(all: &Reproduced) -> String {
         );
     }
     out.push_str(&more::summary(all));
+    out.push_str(&both(all));
     out.push_str(&defences::summary(all));
     let _ = writeln!(out, "{ASSUMPTION}");
     out
+}
+
+/// A figure for a table: three digits behind the point, unless it is a whole number.
+fn figure(value: f64) -> String {
+    match value.fract() == 0.0 {
+        true => format!("{value:.0}"),
+        false => format!("{value:.3}"),
+    }
+}
+
+/// Columns of the comparison of the pipelines.
+const PIPELINES: [&str; 6] = ["name", "of", "in order", "out of order", "paper", "nearer"];
+
+/// Every figure that the paper states, with both pipelines'.
+fn compared(all: &Reproduced) -> Vec<Vec<String>> {
+    let ours = |value: Option<f64>| value.map_or("-".to_owned(), figure);
+    let rows = nearer::figures(all).into_iter().map(|one| {
+        let nearer = match one.nearer() {
+            Some(Nearer::InOrder) => "in order",
+            Some(Nearer::OutOfOrder) => "out of order",
+            Some(Nearer::Equal) => "equal",
+            None => "-",
+        };
+        let (in_order, out_of_order) = (ours(one.in_order), ours(one.out_of_order));
+        let paper = figure(one.paper);
+        vec![
+            one.chip,
+            one.what,
+            in_order,
+            out_of_order,
+            paper,
+            nearer.to_owned(),
+        ]
+    });
+    rows.collect()
+}
+
+/// How many figures of each chip are nearer with which pipeline, in a sentence.
+fn counted(all: &Reproduced) -> Option<String> {
+    let figures = nearer::figures(all);
+    let count = |nearer| {
+        let mut all = figures.iter().map(nearer::Compared::nearer);
+        all.by_ref().filter(|one| *one == Some(nearer)).count()
+    };
+    let [one, other, equal] = [Nearer::InOrder, Nearer::OutOfOrder, Nearer::Equal].map(count);
+    (one + other + equal > 0).then(|| {
+        format!(
+            "Of the figures that the paper states, {one} are nearer in order, {other} out of order, and {equal} equally near (within 1 % of the paper's)."
+        )
+    })
+}
+
+/// Orderings of the paper: what it says, and whether each pipeline has it.
+fn ordered(all: &Reproduced) -> Vec<Vec<String>> {
+    let rows = nearer::orderings(all).into_iter().map(|one| {
+        let pipeline = match one.out_of_order {
+            true => "out of order",
+            false => "in order",
+        };
+        let held = if one.held { "yes" } else { "no" };
+        vec![one.what, pipeline.to_owned(), held.to_owned(), one.ours]
+    });
+    rows.collect()
+}
+
+/// Columns of the orderings.
+const ORDERINGS: [&str; 4] = ["name", "pipeline", "so", "description"];
+
+/// Both pipelines beside the paper.
+fn both(all: &Reproduced) -> String {
+    let mut out = String::new();
+    for (title, headings, rows) in [
+        (
+            "Both pipelines beside the paper's figures",
+            PIPELINES.as_slice(),
+            compared(all),
+        ),
+        (
+            "Both pipelines beside what the paper says in words",
+            ORDERINGS.as_slice(),
+            ordered(all),
+        ),
+    ] {
+        if rows.is_empty() {
+            continue;
+        }
+        let mut table = plain(headings);
+        for row in rows {
+            table.add_row(row);
+        }
+        let _ = writeln!(out, "{title}\n{}", render(&table));
+    }
+    if let Some(text) = counted(all) {
+        let _ = writeln!(out, "{text}\n");
+    }
+    out
+}
+
+/// The same for the page.
+fn pipelines(all: &Reproduced) -> Option<Markup> {
+    let (figures, orderings) = (compared(all), ordered(all));
+    if figures.is_empty() && orderings.is_empty() {
+        return None;
+    }
+    let is_text = |heading: &str| {
+        matches!(
+            heading,
+            "name" | "of" | "nearer" | "pipeline" | "description"
+        )
+    };
+    let part = |headings: &[&str], rows: &[Vec<String>]| {
+        html! {
+            div.scroll { table {
+                tr { @for heading in headings { @if is_text(heading) { th.text { (heading) } } @else { th { (heading) } } } }
+                @for row in rows {
+                    tr { @for (heading, cell) in headings.iter().zip(row) { @if is_text(heading) { td.text { (cell) } } @else { td { (cell) } } } }
+                }
+            } }
+        }
+    };
+    Some(html! {
+        h2 { "Both pipelines beside the paper" }
+        @if !figures.is_empty() { (part(&PIPELINES, &figures)) }
+        @if let Some(text) = counted(all) { p.soft { (text) } }
+        @if !orderings.is_empty() { (part(&ORDERINGS, &orderings)) }
+    })
 }
 
 /// Differences from the paper, with their explanations, to go beside a matrix.
@@ -139,7 +268,7 @@ fn swept(list: &[&Slowdown], limits: &[u64]) -> Vec<Vec<String>> {
 /// The sweep by platform.
 fn sweeps(all: &Reproduced) -> Vec<(&str, Vec<&Slowdown>)> {
     let of = |platform| all.sweep.iter().filter(move |one| one.platform == platform);
-    let platforms = super::PLATFORMS
+    let platforms = ALL
         .iter()
         .map(|platform| (*platform, of(*platform).collect()));
     platforms
@@ -211,13 +340,13 @@ fn groups<'a>(all: &'a Reproduced) -> Vec<(String, Vec<&'a Slowdown>)> {
     let of = |list: &'a [Slowdown], platform: &str| -> Vec<&'a Slowdown> {
         list.iter().filter(|one| one.platform == platform).collect()
     };
-    for platform in super::PLATFORMS {
+    for platform in ALL {
         let list = of(&all.unregulated, platform);
         if !list.is_empty() {
             groups.push((format!("Figure 4, {platform}, no regulation"), list));
         }
     }
-    for platform in super::PLATFORMS {
+    for platform in ALL {
         let list = of(&all.regulated, platform);
         if let Some(limit) = list.first().and_then(|one| one.limit) {
             let title =
@@ -250,6 +379,7 @@ pub fn report(all: &Reproduced, book: &Book) -> Result<String, Error> {
         sections.push(sweep(platform, &list)?);
     }
     sections.extend(more::sections(all)?);
+    sections.extend(pipelines(all));
     sections.extend(defences::sections(all)?);
     let body = html! {
         h1 { "M3 beside Bulkhead" }

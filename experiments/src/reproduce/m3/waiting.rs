@@ -3,8 +3,9 @@
 //! What it deliberately does not know: how the methods work. Software marks where a wait begins and where it has its
 //! message; the times at which the hart stopped and the message arrived are observed from outside.
 
-use super::Claim;
 use super::beside::{self, Beside};
+use super::pipelines::ALL;
+use super::{Claim, Wanted};
 use bulkhead_report::result::Sample;
 use bulkhead_report::verdict::relation;
 use bulkhead_runner::error::Error;
@@ -38,9 +39,9 @@ pub struct Waiting {
 }
 
 /// Runs the experiment.
-pub fn run(progress: &dyn Progress) -> Result<Vec<Waiting>, Error> {
+pub fn run(wanted: Wanted, progress: &dyn Progress) -> Result<Vec<Waiting>, Error> {
     let mut all = Vec::new();
-    for platform in ["tiled-2ghz", "tiled-star"] {
+    for platform in wanted.pipelines.platforms() {
         let options = Options {
             system: "m3/sleep".into(),
             overrides: vec![format!("@platform={platform}")],
@@ -125,7 +126,7 @@ pub fn claims(all: &[Waiting]) -> Vec<Claim> {
         let mut found = all.iter();
         found.find(|one| one.platform == platform && one.method == method)
     };
-    for platform in ["tiled-2ghz", "tiled-star"] {
+    for platform in ALL {
         let methods = METHODS.map(|method| of(platform, method));
         let [Some(sleep), Some(syscall), Some(poll)] = methods else {
             continue;
