@@ -3,7 +3,7 @@
 //! Why it exists: litmus tests have the shapes that somebody thought of. Here, programs are random, and what they may find is computed from
 //! the specification (RISC-V Unprivileged ISA, "RVWMO": preserved program order, load value and atomicity axioms) by trying every global
 //! order of their accesses. Every outcome of the machine must be one of those. What it does not know: accesses that overlap in part,
-//! LR/SC pairs, and how the machine works.
+//! and how the machine works.
 
 mod common;
 
@@ -26,6 +26,8 @@ struct Access {
     address: Option<usize>,
     data: Option<usize>,
     control: Vec<usize>,
+    /// The load-reserved of a store-conditional.
+    pair: Option<usize>,
     /// Fences of its thread that are before it.
     fences: usize,
 }
@@ -34,6 +36,8 @@ struct Access {
 enum Write {
     Value(u64),
     Add(u64),
+    /// A value more than its load-reserved has read.
+    Conditional(u64),
 }
 
 /// What a fence orders: whether reads and writes before it come before reads and writes after it.
@@ -56,6 +60,7 @@ fn accesses(threads: &[Vec<Do>]) -> (Vec<Access>, Vec<Vec<Ordered>>) {
                 address: None,
                 data: None,
                 control: Vec::new(),
+                pair: None,
                 fences: own.len(),
             };
             if let WControl(..) | RControl(_) = op {
@@ -107,20 +112,35 @@ fn accesses(threads: &[Vec<Do>]) -> (Vec<Access>, Vec<Vec<Ordered>>) {
                     access.reads = true;
                     access.writes = Some(Write::Value(value.into()));
                 }
-                Both(..) | WHalf(..) | RHalf(..) | Reserved(..) => panic!("{op:?} is not drawn"),
+                Reserved(v, _) => access.variable = v,
+                Both(..) | WHalf(..) | RHalf(..) => panic!("{op:?} is not drawn"),
             }
             access.control = control.clone();
             if op.finds() {
                 found = Some(all.len());
             }
             all.push(access);
+            if let Reserved(v, value) = *op {
+                // The pair that succeeds. The loop ends when it has, so what follows depends on it.
+                let load = all.len() - 1;
+                let conditional = Access {
+                    variable: v,
+                    reads: false,
+                    writes: Some(Write::Conditional(value.into())),
+                    data: Some(load),
+                    pair: Some(load),
+                    ..all[load].clone()
+                };
+                control.push(all.len());
+                all.push(conditional);
+            }
         }
         fences.push(own);
     }
     (all, fences)
 }
 
-/// Whether an access precedes a later one of its thread, whatever values they find (rules 1, 4 to 7, 9 to 11 and 13).
+/// Whether an access precedes a later one of its thread, whatever values they find (rules 1, 4 to 11 and 13).
 fn preserved(all: &[Access], fences: &[Vec<Ordered>], a: usize, b: usize) -> bool {
     let (one, other) = (&all[a], &all[b]);
     let stores = other.writes.is_some();
@@ -138,6 +158,7 @@ fn preserved(all: &[Access], fences: &[Vec<Ordered>], a: usize, b: usize) -> boo
         || one.acquires
         || other.releases
         || (annotated(one) && annotated(other))
+        || other.pair == Some(a)
         || other.address == Some(a)
         || other.data == Some(a)
         || (stores && other.control.contains(&a))
@@ -208,7 +229,8 @@ fn outcome_of(all: &[Access], order: &[usize]) -> Option<Vec<u64>> {
             let written =
                 (a + 1..b).any(|m| all[m].writes.is_some() && all[m].variable == all[b].variable);
             let two_loads = all[a].reads && alike && !written && sources[a] != sources[b];
-            let atomic = all[a].reads && all[a].writes.is_some() && sources[b] == Some(a);
+            let is_atomic = all[a].reads || all[a].pair.is_some();
+            let atomic = is_atomic && all[a].writes.is_some() && sources[b] == Some(a);
             let forwarded = (a + 1..b).any(|m| {
                 let depends = all[m].address == Some(a) || all[m].data == Some(a);
                 all[m].writes.is_some() && depends && sources[b] == Some(m)
@@ -219,6 +241,16 @@ fn outcome_of(all: &[Access], order: &[usize]) -> Option<Vec<u64>> {
         }
         // Nothing comes between the two parts of an atomic operation: it is one access here, so the last write before it is its source.
         if all[b].writes.is_some() && sources[b].is_some_and(|a| place[a] > place[b]) {
+            return None;
+        }
+    }
+    // No other thread's write is between what a load-reserved reads and its store-conditional.
+    for b in 0..n {
+        let Some(load) = all[b].pair else { continue };
+        let from = sources[load].map_or(0, |a| place[a] + 1);
+        let between = order[from.min(place[b])..place[b]].iter();
+        let mut writes = between.filter(|a| all[**a].writes.is_some());
+        if from > place[b] || writes.any(|a| all[*a].variable == all[b].variable && !same(*a, b)) {
             return None;
         }
     }
@@ -233,6 +265,7 @@ fn outcome_of(all: &[Access], order: &[usize]) -> Option<Vec<u64>> {
         values[b] = sources[b].map_or(0, |a| of(a, &written));
         written[b] = match all[b].writes {
             Some(Write::Add(value)) => values[b] + value,
+            Some(Write::Conditional(value)) => values[all[b].pair.expect("a pair")] + value,
             Some(Write::Value(value)) => value,
             None => 0,
         };
@@ -249,7 +282,7 @@ fn outcome_of(all: &[Access], order: &[usize]) -> Option<Vec<u64>> {
 
 /// An operation of a thread: what, and of which variable. The values that are written differ.
 fn operations() -> impl Strategy<Value = (u8, u32)> {
-    (0u8..24, 0u32..2)
+    (0u8..25, 0u32..2)
 }
 
 /// Threads of two or three accesses, and fences between them.
@@ -282,6 +315,7 @@ fn programs() -> impl Strategy<Value = Vec<Vec<Do>>> {
                     20 => WW,
                     21 => RR,
                     22 => [WR, RW][variable as usize],
+                    23 => Reserved(variable, 16 * value),
                     _ => TSO,
                 };
                 found |= op.finds();
@@ -343,7 +377,20 @@ fn the_axioms_know_the_shapes() {
         &[W(y, 1), R(y), RDependent(x)],
     ];
     assert!(may(&forwards, &[1, 0, 1, 0]));
-    assert!(!may(&[&[Add(x, 1)], &[Add(x, 2)]], &[0, 0]));
+    for add in [Add, Reserved] {
+        assert!(!may(&[&[Add(x, 1)], &[add(x, 2)]], &[0, 0]));
+        assert!(!may(&[&[add(x, 1)], &[add(x, 2)]], &[1, 1]));
+        // The store of another thread comes before or after, and not between.
+        assert!(
+            may(&[&[add(x, 1)], &[W(x, 4)]], &[4, 5]) && may(&[&[add(x, 1)], &[W(x, 4)]], &[0, 4])
+        );
+        assert!(!may(&[&[add(x, 1)], &[W(x, 4)]], &[0, 1]));
+    }
+    // A pair orders nothing else.
+    assert!(may(
+        &[&[Reserved(x, 1), R(y)], &[W(y, 1), F, R(x)]],
+        &[0, 0, 0]
+    ));
 }
 
 /// Whatever the program, and whatever the chip: in order and out of order, in one cluster, in several, and on a mesh of local memories.
