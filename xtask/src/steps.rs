@@ -451,13 +451,38 @@ pub fn quick(root: &Path) -> Result<bool, String> {
 pub const FUZZ_CASES: &str = "20000";
 
 /// The long run of the tests that normally run for a few seconds: the random tests of all marked packages, optimised, with this many
-/// cases each; then the guided targets and the random systems. `only` selects steps as for [`test`].
+/// cases each; then the guided targets, the coherence protocol, the memory model and the random systems. `only` selects steps as for [`test`].
 pub fn fuzz(root: &Path, only: Option<&str>, cases: u32) -> Result<bool, String> {
     let packages = tree::packages(root)?;
     let fuzzed = select(&packages, |p| p.fuzz);
     let before = ["test", "--release", "--no-fail-fast", "--lib"];
     let mut long = over("fuzzing", &before, fuzzed, &[]);
     long.variable = Some(("PROPTEST_CASES", cases.to_string()));
+    // Optimised, they make millions of accesses; in the test suite, some hundred thousand.
+    let protocol = step(
+        "coherence protocol",
+        &[
+            "test",
+            "--release",
+            "-p",
+            "bulkhead-machine",
+            "--lib",
+            "protocol_tests::",
+        ],
+    );
+    // A program runs 18 times.
+    let mut model = step(
+        "memory model",
+        &[
+            "test",
+            "--release",
+            "-p",
+            "bulkhead-machine",
+            "--test",
+            "rvwmo",
+        ],
+    );
+    model.variable = Some(("PROPTEST_CASES", cases.div_ceil(4).to_string()));
     // A pair of hostile programs on a chip takes as long as a hundred operations of a client.
     let mut pairs = step(
         "pairs of hostile programs",
@@ -493,7 +518,7 @@ pub fn fuzz(root: &Path, only: Option<&str>, cases: u32) -> Result<bool, String>
     ));
     let mut steps = vec![long];
     steps.extend(guided_steps(root, &packages, cases));
-    steps.extend([pairs, systems]);
+    steps.extend([protocol, model, pairs, systems]);
     select_steps(&mut steps, only)?;
     Ok(run_steps(root, "Fuzzing", steps))
 }

@@ -3,7 +3,6 @@
 use super::super::tests::*;
 use super::super::*;
 use crate::config::{CacheConfig, PrefetcherConfig, PrefetcherKind};
-use crate::ledger::Resource;
 
 /// Ticks that memory needs.
 const MEMORY: Tick = 1000;
@@ -173,30 +172,60 @@ fn nothing_is_fetched_ahead_where_an_access_would_wait() {
     assert_eq!(reads, [256, 320]);
 }
 
+/// Two of B's lines are under way when A needs a register more than there are: it waits for the first of them, and then for the second.
 #[test]
 fn waits_for_what_is_fetched_ahead_are_booked_to_whom_it_serves() {
-    let mut b = bench(stream(8), None);
-    // B's stream takes all registers except those that it does not need yet.
-    for line in 0..7 {
-        b.data(10_000 * line, 64 * line, false, B);
-        if line < 6 {
-            while !b.below.reads.is_empty() {
-                b.complete(10_000 * line + 2000);
+    let misses = |prefetcher| {
+        let mut b = bench(prefetcher, None);
+        // Only what B's last line has had fetched ahead is under way then.
+        for line in 0..7 {
+            let at = 10_000 * line;
+            b.data(at, 64 * line, false, B);
+            while b
+                .below
+                .reads
+                .first()
+                .is_some_and(|read| line < 6 || read.1 <= 384)
+            {
+                b.complete(at + 2000);
             }
         }
-    }
-    assert!(b.tile.events().data_prefetches > 4);
-    let under_way = b.below.reads.len();
-    for other in 0..8 {
-        b.data(60_010, 0x80_0000 + 64 * 9 * other, false, A);
-    }
-    assert!(under_way < 8);
+        for other in 0..8 {
+            b.data(70_000 + 10 * other, 0x80_0000 + 64 * 9 * other, false, A);
+        }
+        b
+    };
+    let mut b = misses(stream(8));
+    let ahead: Vec<u64> = b.below.reads.iter().map(|read| read.1).take(2).collect();
+    assert!(
+        ahead.iter().all(|line| *line > 384 && *line < 0x8_0000),
+        "{ahead:?}"
+    );
+    let under_way = |b: &Bench| {
+        b.below
+            .reads
+            .iter()
+            .filter(|read| read.1 >= 0x80_0000)
+            .count()
+    };
+    assert_eq!((b.below.reads.len(), under_way(&b)), (8, 6));
+    // The seventh miss has waited since 70 060, the eighth since 70 070.
+    b.complete(71_000);
+    assert_eq!(waits(&b, A), [(B, 940 + 930)]);
+    b.complete(71_500);
+    assert_eq!(waits(&b, A), [(B, 940 + 930 + 500)]);
+    let waited: Vec<Tick> = b.below.accounts.iter().map(|one| one.waited).collect();
+    assert_eq!(waited[waited.len() - 2..], [940, 1430]);
     while !b.below.reads.is_empty() {
-        b.complete(62_000);
+        b.complete(80_000);
     }
-    let booked = b.below.ledger.bookings();
-    let mut registers = booked
-        .iter()
-        .filter(|b| b.resource == Resource::Mshr(Level::L1d));
-    assert!(registers.all(|b| b.victim == A), "{booked:?}");
+    assert_eq!(waits(&b, A), [(B, 940 + 930 + 500)]);
+    assert_eq!(waits(&b, B), []);
+    // Without a prefetcher there are eight registers for eight misses.
+    let mut b = misses(None);
+    assert_eq!(under_way(&b), 8);
+    while !b.below.reads.is_empty() {
+        b.complete(80_000);
+    }
+    assert_eq!([waits(&b, A), waits(&b, B)], [[], []]);
 }

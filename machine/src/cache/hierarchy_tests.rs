@@ -30,7 +30,7 @@ pub(super) struct Below {
     writes: Vec<(Tick, u64)>,
     /// Tags of the lines among them that memory has not acknowledged.
     posted: VecDeque<u32>,
-    accounts: Vec<Account>,
+    pub(super) accounts: Vec<Account>,
     pub(super) ledger: Ledger,
     /// Lines that are written back stay under way.
     holds: bool,
@@ -262,7 +262,7 @@ fn full_registers_with_known_end_delay_the_access() {
 }
 
 /// The owners whose miss registers of the data cache an owner waited for, and for how long.
-fn waits(b: &Bench, victim: Owner) -> Vec<(Owner, Tick)> {
+pub(super) fn waits(b: &Bench, victim: Owner) -> Vec<(Owner, Tick)> {
     let all = b.below.ledger.bookings();
     let own = all.iter().filter(|booking| booking.victim == victim);
     let registers = own.filter(|booking| booking.resource == Resource::Mshr(Level::L1d));

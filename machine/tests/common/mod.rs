@@ -4,6 +4,7 @@
 pub mod dma;
 pub mod engines;
 pub mod interrupts;
+pub mod litmus;
 pub mod parts;
 
 use bulkhead_abi::dtu::{
