@@ -377,17 +377,16 @@ impl Library {
         }
         let root = std::fs::canonicalize(&self.root);
         let root = root.map_err(|error| Error::file(&self.root, error))?;
-        let mut names: Vec<(&Path, &str)> = vec![(&self.root, "."), (&root, ".")];
         let users = users.filter(|user| !user.folder.starts_with(&root));
-        names.extend(users.map(|user| (&*user.folder, &*user.name)));
         let build = Build {
             root: &self.root,
             folder,
             what,
             packages: Vec::new(),
-            names,
+            names: vec![(&self.root, "."), (&root, ".")],
             outside: Some(self.generated().join("build")),
             user: None,
+            tasks: users.map(|user| (&*user.folder, &*user.name)).collect(),
         };
         let binaries: Vec<&str> = binaries.iter().map(String::as_str).collect();
         let (built, _) = build.named_binaries(&binaries)?;
@@ -430,6 +429,7 @@ impl Library {
             names: vec![(&self.root, ".")],
             outside: None,
             user: None,
+            tasks: Vec::new(),
         }
     }
 
@@ -635,6 +635,7 @@ fn built_of(
         names: vec![(root, "bulkhead")],
         outside: Some(target.clone()),
         user: Some(folder),
+        tasks: Vec::new(),
     };
     let locked = lock(&target)?;
     let (built, warnings) = build.named_binaries(&names)?;
