@@ -166,7 +166,7 @@ pub(crate) fn system() -> &'static Configuration {
 #[cfg(feature = "notify")]
 #[allow(improper_ctypes)] // As above.
 unsafe extern "C" {
-    static bulkhead_told: crate::notify::Plan;
+    static bulkhead_told: crate::notify::Filled;
 }
 
 /// Room for this many tasks that messages release, where the kernel and whoever fills in their numbers look for it.
@@ -177,18 +177,18 @@ macro_rules! told {
     ($readers:literal) => {
         static TOLD: [$crate::notify::Reader; $readers] =
             [const { $crate::notify::Reader::nobody() }; $readers];
-        static TOLD_PLAN: $crate::notify::Plan = $crate::notify::Plan::new(&TOLD);
+        static FILLED: $crate::notify::Filled = $crate::notify::Filled::new(&TOLD);
         ::core::arch::global_asm!(
             ".globl bulkhead_told",
-            ".set bulkhead_told, {plan}",
-            plan = sym TOLD_PLAN,
+            ".set bulkhead_told, {filled}",
+            filled = sym FILLED,
         );
     };
 }
 
 /// The tasks of the image that messages release. The compiler cannot look through the symbol, so no instruction depends on what is there.
 #[cfg(feature = "notify")]
-pub(crate) fn told() -> &'static crate::notify::Plan {
+pub(crate) fn told() -> &'static crate::notify::Filled {
     // SAFETY: `told!` defines this name for a static of this type, once in each image, or the linker refuses.
     unsafe { &bulkhead_told }
 }

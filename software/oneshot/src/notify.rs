@@ -60,34 +60,39 @@ impl Reader {
     }
 }
 
-/// What the image says: see [`crate::told!`].
+/// What the image says, where others fill it in: see [`crate::told!`].
 #[doc(hidden)]
-#[derive(Clone, Copy)]
 #[repr(C)]
-pub struct Plan {
+pub struct Filled {
     rings: u32,
     readers: &'static [Reader],
 }
 
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<Plan>() as u64 == told::SIZE);
-    assert!(offset_of!(Plan, rings) as u64 == told::RINGS);
-    assert!(offset_of!(Plan, readers) as u64 == told::READERS);
+    assert!(size_of::<Filled>() as u64 == told::SIZE);
+    assert!(offset_of!(Filled, rings) as u64 == told::RINGS);
+    assert!(offset_of!(Filled, readers) as u64 == told::READERS);
     assert!(size_of::<Reader>() as u64 == told::READER && offset_of!(Reader, task) == 0);
 };
 
-impl Plan {
+impl Filled {
     /// These readers. Rings are filled into the image.
     pub const fn new(readers: &'static [Reader]) -> Self {
         Self { rings: 1, readers }
     }
 }
 
-impl core::fmt::Debug for Plan {
+impl core::fmt::Debug for Filled {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Plan({}, {:?})", self.rings, self.readers)
+        write!(f, "Filled({}, {:?})", self.rings, self.readers)
     }
+}
+
+/// The same for the kernel. In images without such tasks nobody sets it, so the compiler leaves out all that uses it.
+struct Plan {
+    readers: &'static [Reader],
+    rings: u32,
 }
 
 static PLAN: Core<Plan> = Core::new(Plan {
@@ -100,7 +105,9 @@ static UNMASK: TimingEvent = TimingEvent::new(unmask);
 /// Sets the tasks of the image that messages release, and the rings of its doorbell that the core accepts in a tick: those of [`crate::told!`]. Must come before
 /// the first job. Images without such tasks do not call it, so they need not have that symbol.
 pub fn begin() {
-    PLAN.with(|plan| *plan = *arch::told());
+    let told = arch::told();
+    let (readers, rings) = (told.readers, told.rings);
+    PLAN.with(|plan| *plan = Plan { readers, rings });
 }
 
 fn readers() -> &'static [Reader] {
