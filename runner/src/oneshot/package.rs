@@ -13,6 +13,7 @@ use crate::place;
 use crate::programs::{Library, TaskPackage, is_c};
 use bulkhead_model::input;
 use sha2::{Digest, Sha256};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs::File;
@@ -227,8 +228,8 @@ fn objects<'r>(
 ) -> Result<BTreeMap<(&'r str, usize), Vec<u8>>, Error> {
     let mut all = BTreeMap::new();
     for key in recipes.iter().flat_map(Recipe::c_files) {
-        if !all.contains_key(&key) {
-            all.insert(key, library.c_tasks(key.0, key.1, notifies)?);
+        if let Entry::Vacant(place) = all.entry(key) {
+            place.insert(library.c_tasks(key.0, key.1, notifies)?);
         }
     }
     Ok(all)
