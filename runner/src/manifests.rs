@@ -5,6 +5,7 @@
 
 use crate::cargo::{cargo, no_cargo};
 use crate::error::Error;
+use bulkhead_model::input;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -58,8 +59,8 @@ fn state(answer: &Value) -> Vec<u8> {
     let root = answer["workspace_root"].as_str();
     for manifest in manifests.chain(root.map(|root| Path::new(root).join("Cargo.toml"))) {
         // What cannot be read now could be read when Cargo was asked, so it is a change, too.
-        hash.update(match std::fs::read(&manifest) {
-            Ok(bytes) => Sha256::digest(bytes),
+        hash.update(match input::read_text(&manifest) {
+            Ok(text) => Sha256::digest(text),
             Err(error) => Sha256::digest(error.to_string()),
         });
         let folder = manifest.parent().unwrap_or(&manifest);

@@ -324,7 +324,7 @@ impl Recipe {
         let mut told = String::new();
         if self.told > 0 {
             told = format!("bulkhead_oneshot::told!({});\n\n", self.told);
-            first.push("bulkhead_oneshot::notify::begin()".to_owned());
+            first.push("bulkhead_oneshot::notify::begin(&FILLED)".to_owned());
         }
         let mut linked = String::new();
         for archive in archives {

@@ -163,36 +163,6 @@ pub(crate) fn system() -> &'static Configuration {
     unsafe { &bulkhead_system }
 }
 
-#[cfg(feature = "notify")]
-#[allow(improper_ctypes)] // As above.
-unsafe extern "C" {
-    static bulkhead_told: crate::notify::Filled;
-}
-
-/// Room for this many tasks that messages release, where the kernel and whoever fills in their numbers look for it.
-#[cfg(feature = "notify")]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! told {
-    ($readers:literal) => {
-        static TOLD: [$crate::notify::Reader; $readers] =
-            [const { $crate::notify::Reader::nobody() }; $readers];
-        static FILLED: $crate::notify::Filled = $crate::notify::Filled::new(&TOLD);
-        ::core::arch::global_asm!(
-            ".globl bulkhead_told",
-            ".set bulkhead_told, {filled}",
-            filled = sym FILLED,
-        );
-    };
-}
-
-/// The tasks of the image that messages release. The compiler cannot look through the symbol, so no instruction depends on what is there.
-#[cfg(feature = "notify")]
-pub(crate) fn told() -> &'static crate::notify::Filled {
-    // SAFETY: `told!` defines this name for a static of this type, once in each image, or the linker refuses.
-    unsafe { &bulkhead_told }
-}
-
 /// Comes first: protects the code, and makes the console's ring.
 pub(crate) fn prepare() {
     protect();

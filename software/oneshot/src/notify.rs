@@ -68,6 +68,22 @@ pub struct Filled {
     readers: &'static [Reader],
 }
 
+/// `FILLED`: room for this many tasks that messages release, where whoever fills in their numbers looks for it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! told {
+    ($readers:literal) => {
+        static TOLD: [$crate::notify::Reader; $readers] =
+            [const { $crate::notify::Reader::nobody() }; $readers];
+        static FILLED: $crate::notify::Filled = $crate::notify::Filled::new(&TOLD);
+        ::core::arch::global_asm!(
+            ".globl bulkhead_told",
+            ".set bulkhead_told, {filled}",
+            filled = sym FILLED,
+        );
+    };
+}
+
 const _: () = {
     use core::mem::offset_of;
     assert!(size_of::<Filled>() as u64 == told::SIZE);
@@ -103,10 +119,11 @@ static RINGS: Core<Rings> = Core::new(Rings::new());
 static UNMASK: TimingEvent = TimingEvent::new(unmask);
 
 /// Sets the tasks of the image that messages release, and the rings of its doorbell that the core accepts in a tick: those of [`crate::told!`]. Must come before
-/// the first job. Images without such tasks do not call it, so they need not have that symbol.
-pub fn begin() {
-    let told = arch::told();
-    let (readers, rings) = (told.readers, told.rings);
+/// the first job.
+pub fn begin(filled: &'static Filled) {
+    // The compiler must not look at what is there: it is filled in later.
+    let filled = core::hint::black_box(filled);
+    let (readers, rings) = (filled.readers, filled.rings);
     PLAN.with(|plan| *plan = Plan { readers, rings });
 }
 
