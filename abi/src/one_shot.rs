@@ -167,6 +167,21 @@ pub mod system {
     pub const BUDGET: u64 = 8;
 }
 
+/// The layout behind an image's symbol `bulkhead_told`, for readers of the image's file: offsets in bytes. Images without tasks that messages release have no
+/// such symbol. Like [`system`], it is filled into the file: no instruction depends on the values.
+pub mod told {
+    /// 4 bytes: rings of its doorbell that the core accepts in a tick.
+    pub const RINGS: u64 = 0;
+    /// Address of the tasks that messages release; their number is in the next word.
+    pub const READERS: u64 = 8;
+    /// Bytes of all.
+    pub const SIZE: u64 = 24;
+    /// Bytes of such a task. The first byte is its number.
+    pub const READER: u64 = 24;
+    /// The number of no task. Readers have it until they are filled in: with 0, they would be zeros, which are no part of a file.
+    pub const NOBODY: u8 = u8::MAX;
+}
+
 /// Bytes of the stack that a job must leave for interrupts: registers, the kernel's way to a message, and a small handler. The kernel refuses an interrupt
 /// of a job that has left less.
 pub const ROOM_FOR_INTERRUPTS: u64 = 448;

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::one_stack::{self, Declared};
 use crate::place;
 use object::{Object as _, ObjectSymbol as _};
+use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -79,7 +80,8 @@ pub struct Compiled {
     pub declared: Declared,
 }
 
-/// Compiles files of tasks and what they need, in `folder`, which is made and removed. `tasks`: files and tasks that must be there.
+/// Compiles files of tasks and what they need, in `folder`, which is made and removed; the compiled run time stays beside it. `tasks`: files and tasks that must
+/// be there.
 ///
 /// # Errors
 /// If there is no GNAT, it refuses, a task is not there, or one needs its stack behind a statement at which it waits.
@@ -139,11 +141,12 @@ fn compile(
     folder: &Path,
 ) -> Result<Compiled, Error> {
     let library = root.join("software/oneshot/ada/rts");
-    let include = |path: &Path| format!("-I{}", path.display());
-    let configuration = format!("-gnatec={}", library.join("gnat.adc").display());
+    let run_time = run_time(&library, folder, first)?;
+    for file in files_in(&run_time)? {
+        let to = folder.join(file.file_name().unwrap_or_default());
+        std::fs::copy(&file, to).map_err(|error| Error::file(&file, error))?;
+    }
     let mut compiled = flags();
-    // Folders of the build machine do not reach the program.
-    let map = |from: &Path, to: &str| format!("-ffile-prefix-map={}={to}", from.display());
     let mut own: Vec<&Path> = sources
         .iter()
         .filter_map(|source| source.parent())
@@ -153,23 +156,13 @@ fn compile(
     compiled.extend([map(folder, "."), map(&library, "rts")]);
     let mut includes: Vec<String> = own.iter().map(|own| include(own)).collect();
     includes.push(include(&library));
-    let make = |units: &[&OsStr], switches: &[&str]| {
-        let mut command = command("gnatmake");
-        command
-            .args(units)
-            .args(["-q", "-c", "-f", "-nostdinc"])
-            .args(switches)
-            .args(&includes)
-            .arg(&configuration)
-            .arg("-cargs")
-            .args(&compiled);
-        finish(command, folder, first)
-    };
-    let units: Vec<&OsStr> = UNITS.iter().map(OsStr::new).collect();
-    make(&units, &["-a", "-gnatp", "-gnatg", "-gnatyN", "-gnatws"])?;
     let names = sources.iter().filter_map(|source| source.file_name());
     let names: Vec<&OsStr> = names.collect();
-    make(&names, &[])?;
+    finish(
+        make(&names, &[], &includes, &library, &compiled),
+        folder,
+        first,
+    )?;
     let declared = check(folder, first)?;
     let mut bind = command("gnatbind");
     bind.args([
@@ -206,6 +199,126 @@ fn compile(
         object: place::read(&folder.join("all.o"))?,
         declared,
     })
+}
+
+/// Switches for the units of the run time.
+const OF_RUN_TIME: &[&str] = &["-a", "-gnatp", "-gnatg", "-gnatyN", "-gnatws"];
+
+fn include(path: &Path) -> String {
+    format!("-I{}", path.display())
+}
+
+/// Folders of the build machine do not reach the program.
+fn map(from: &Path, to: &str) -> String {
+    format!("-ffile-prefix-map={}={to}", from.display())
+}
+
+/// GNAT compiles units and what they need.
+fn make(
+    units: &[&OsStr],
+    switches: &[&str],
+    includes: &[String],
+    library: &Path,
+    compiled: &[String],
+) -> Command {
+    let mut command = command("gnatmake");
+    command
+        .args(units)
+        .args(["-q", "-c", "-f", "-nostdinc"])
+        .args(switches)
+        .args(includes)
+        .arg(format!("-gnatec={}", library.join("gnat.adc").display()))
+        .arg("-cargs")
+        .args(compiled);
+    command
+}
+
+/// The files in a folder, in order.
+fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let failed = |error| Error::file(folder, error);
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        all.push(entry.map_err(failed)?.path());
+    }
+    all.retain(|path| path.is_file());
+    all.sort();
+    Ok(all)
+}
+
+/// All that the compiled run time depends on: the compiler, its flags, and names, times (they are in what GNAT writes) and contents of the sources.
+fn digest(library: &Path) -> Result<String, Error> {
+    let mut hash = Sha256::new();
+    let mut add = |part: &[u8]| {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    };
+    for tool in ["gnatmake", "gcc"] {
+        let mut command = command(tool);
+        let output = command.arg("--version").stdin(Stdio::null()).output();
+        let output = output.map_err(|error| {
+            let name = command.get_program().display();
+            Error::Machine(format!("cannot run {name}: {error}"))
+        })?;
+        add(&output.stdout);
+    }
+    for flag in UNITS.iter().chain(OF_RUN_TIME) {
+        add(flag.as_bytes());
+    }
+    for flag in flags() {
+        add(flag.as_bytes());
+    }
+    for file in files_in(library)? {
+        let failed = |error| Error::file(&file, error);
+        let written = std::fs::metadata(&file).and_then(|found| found.modified());
+        let written = written.map_err(failed)?;
+        let since = written.duration_since(std::time::UNIX_EPOCH);
+        let since = since.map_err(|_| {
+            Error::input(
+                format!("{} was written before 1970", file.display()),
+                "set its time, for example with `touch`",
+            )
+        })?;
+        add(file.file_name().unwrap_or_default().as_encoded_bytes());
+        add(&since.as_nanos().to_le_bytes());
+        add(&place::read(&file)?);
+    }
+    let digest = hash.finalize();
+    Ok(digest
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
+}
+
+/// The folder with the compiled run time, beside `folder`. It is the same for all tasks, and takes the compiler longer than most of them, so it is compiled once.
+fn run_time(library: &Path, folder: &Path, first: &Path) -> Result<PathBuf, Error> {
+    let kept = folder.with_file_name(format!("ada-run-time-{}", digest(library)?));
+    if kept.is_dir() {
+        return Ok(kept);
+    }
+    // Others may do the same.
+    let new = place::beside(&kept);
+    if new.is_dir() {
+        std::fs::remove_dir_all(&new).map_err(|error| Error::file(&new, error))?;
+    }
+    std::fs::create_dir_all(&new).map_err(|error| Error::file(&new, error))?;
+    let mut compiled = flags();
+    compiled.extend([map(&new, "."), map(library, "rts")]);
+    let units: Vec<&OsStr> = UNITS.iter().map(OsStr::new).collect();
+    let includes = [include(library)];
+    let made = finish(
+        make(&units, OF_RUN_TIME, &includes, library, &compiled),
+        &new,
+        first,
+    );
+    let moved = made.and_then(|()| match std::fs::rename(&new, &kept) {
+        Err(_) if kept.is_dir() => Ok(()),
+        moved => moved.map_err(|error| Error::file(&kept, error)),
+    });
+    if new.is_dir() {
+        std::fs::remove_dir_all(&new).map_err(|error| Error::file(&new, error))?;
+    }
+    moved.map(|()| kept)
 }
 
 /// Refuses tasks that need their stack behind a statement at which they wait. Gives what the assembly says of the others.

@@ -4,6 +4,7 @@
 
 use crate::error::Error;
 use crate::one_stack;
+use crate::place;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -110,7 +111,7 @@ pub fn object(
 ) -> Result<Vec<u8>, Error> {
     let mut compile = command(root, source)?;
     std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
-    let target = absolute(&folder.join(format!("tasks-{}.o", std::process::id())))?;
+    let target = absolute(&place::beside(&folder.join("tasks")).with_added_extension("o"))?;
     let assembly = target.with_extension("s");
     compile
         .args(["-S", "-Os", "-ffunction-sections", "-fdata-sections"])
@@ -127,7 +128,7 @@ pub fn object(
     let assembled = assemble(root, source, &assembly, &target);
     remove(&assembly)?;
     assembled?;
-    let bytes = crate::place::read(&target)?;
+    let bytes = place::read(&target)?;
     remove(&target)?;
     Ok(bytes)
 }

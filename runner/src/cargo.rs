@@ -69,6 +69,9 @@ pub struct Build<'a> {
     pub outside: Option<PathBuf>,
     /// The folder of the user's package, which programs call `.`. All such folders can share what was built `outside`.
     pub user: Option<&'a Path>,
+    /// Folders of packages of tasks, and what programs call them. They are not among `names`, because these are flags for all packages: the kernel would be
+    /// built again whenever the next system has other folders.
+    pub tasks: Vec<(&'a Path, &'a str)>,
 }
 
 impl Build<'_> {
@@ -131,6 +134,11 @@ impl Build<'_> {
             command.arg("--target-dir").arg(target);
             command.env("RUSTC_WRAPPER", self.root.join(BY_NAME));
             command.env("BULKHEAD_FOLDER", self.user.unwrap_or(Path::new("")));
+            let tasks = self.tasks.iter();
+            let tasks: Vec<String> = tasks
+                .map(|(folder, name)| format!("{}={name}", folder.display()))
+                .collect();
+            command.env("BULKHEAD_FOLDERS", tasks.join("\n"));
         }
         let output = command
             .stdin(Stdio::null())

@@ -20,6 +20,7 @@ pub mod error;
 mod finished;
 pub mod image;
 pub mod loadable;
+mod manifests;
 pub mod measure;
 pub mod modules;
 pub(crate) mod named_tracer;

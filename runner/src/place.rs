@@ -7,6 +7,7 @@ use bulkhead_model::input;
 use bulkhead_report::book::Book;
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The checkout that this program was built from, for copies that `cargo install` puts elsewhere.
 const BUILT_FROM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -159,13 +160,20 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Error> {
     }
 }
 
+/// A name beside `path` that is only used once: no other process, and no other thread of this one, has it.
+pub fn beside(path: &Path) -> PathBuf {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    path.with_added_extension(format!("{}-{number}", std::process::id()))
+}
+
 /// Writes a file of a folder of results, and the folders above it. It replaces whatever has its name there: several people may use the
 /// folder, so a link is not followed, and the write does not wait for the reader of a pipe. No reader finds half of a file.
 ///
 /// # Errors
 /// If it cannot be written, or a folder has its name.
 pub fn replace(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Error> {
-    let beside = path.with_added_extension(std::process::id().to_string());
+    let beside = beside(path);
     let put = || {
         let mut file = std::fs::File::create_new(&beside)?;
         file.write_all(contents.as_ref())?;

@@ -4,10 +4,11 @@
 //! relative to the description: a folder with a Cargo package, or a finished ELF file. Cargo decides what must be rebuilt; there is no
 //! other cache. What this module deliberately does not know: what the programs do.
 
-use crate::cargo::{Build, cargo, no_cargo};
+use crate::cargo::Build;
 pub use crate::cargo::{PROFILE, TARGET};
 use crate::error::Error;
 use crate::loadable;
+use crate::manifests::metadata;
 use crate::place;
 use crate::{ada_programs, c_programs};
 use bulkhead_machine::image::Image;
@@ -58,7 +59,8 @@ impl bulkhead_model::Programs for Library {
         };
         // If Cargo cannot read the package, building it says why.
         let folder = absolute(&Path::new(".").join(folder)).ok()?;
-        let all = binaries(&metadata(&folder).ok()?, &folder);
+        let metadata = metadata(&folder).ok()?;
+        let all = binaries(&metadata, &folder);
         binary_of(&all, name, source.as_deref())
             .err()
             .and_then(explained)
@@ -298,8 +300,8 @@ impl Library {
     ) -> Result<ada_programs::Compiled, Error> {
         let paths: Result<Vec<PathBuf>, Error> =
             files.iter().map(|file| self.task_file(file)).collect();
-        let folder = format!("ada-{}", std::process::id());
-        ada_programs::object(&self.root, &paths?, tasks, &self.generated().join(folder))
+        let folder = place::beside(&self.generated().join("ada"));
+        ada_programs::object(&self.root, &paths?, tasks, &folder)
     }
 
     /// A file of tasks.
@@ -375,17 +377,16 @@ impl Library {
         }
         let root = std::fs::canonicalize(&self.root);
         let root = root.map_err(|error| Error::file(&self.root, error))?;
-        let mut names: Vec<(&Path, &str)> = vec![(&self.root, "."), (&root, ".")];
         let users = users.filter(|user| !user.folder.starts_with(&root));
-        names.extend(users.map(|user| (&*user.folder, &*user.name)));
         let build = Build {
             root: &self.root,
             folder,
             what,
             packages: Vec::new(),
-            names,
+            names: vec![(&self.root, "."), (&root, ".")],
             outside: Some(self.generated().join("build")),
             user: None,
+            tasks: users.map(|user| (&*user.folder, &*user.name)).collect(),
         };
         let binaries: Vec<&str> = binaries.iter().map(String::as_str).collect();
         let (built, _) = build.named_binaries(&binaries)?;
@@ -409,23 +410,6 @@ pub fn is_c(folder: &str) -> bool {
     folder.ends_with(".c")
 }
 
-/// Cargo's metadata of the packages in a folder.
-fn metadata(folder: &Path) -> Result<Value, Error> {
-    let output = cargo()
-        .args(["metadata", "--no-deps", "--format-version", "1"])
-        .current_dir(folder)
-        .output()
-        .map_err(|error| no_cargo(&error))?;
-    if !output.status.success() {
-        return Err(Error::Build {
-            program: folder.display().to_string(),
-            output: String::from_utf8_lossy(&output.stderr).into_owned(),
-        });
-    }
-    serde_json::from_slice(&output.stdout)
-        .map_err(|error| Error::Machine(format!("cargo metadata: {error}")))
-}
-
 /// The package that a source in Rust belongs to.
 fn package_of(source: &Path) -> Option<PathBuf> {
     let is_source = source.is_file() && source.extension().is_some_and(|ending| ending == "rs");
@@ -445,6 +429,7 @@ impl Library {
             names: vec![(&self.root, ".")],
             outside: None,
             user: None,
+            tasks: Vec::new(),
         }
     }
 
@@ -631,7 +616,8 @@ fn built_of(
     programs: &[(&str, Option<PathBuf>)],
     root: &Path,
 ) -> Result<Users, Error> {
-    let all = binaries(&metadata(folder)?, folder);
+    let metadata = metadata(folder)?;
+    let all = binaries(&metadata, folder);
     let wanted: Result<Vec<String>, Error> = programs
         .iter()
         .map(|(name, source)| binary_of(&all, name, source.as_deref()))
@@ -649,6 +635,7 @@ fn built_of(
         names: vec![(root, "bulkhead")],
         outside: Some(target.clone()),
         user: Some(folder),
+        tasks: Vec::new(),
     };
     let locked = lock(&target)?;
     let (built, warnings) = build.named_binaries(&names)?;

@@ -516,9 +516,23 @@ pub fn fuzz(root: &Path, only: Option<&str>, cases: u32) -> Result<bool, String>
         "BULKHEAD_ONE_SHOT_SYSTEMS",
         cases.div_ceil(1000).to_string(),
     ));
+    // An ordinary run tries some of them.
+    let mut guards = step(
+        "all attacks on guarded cores",
+        &[
+            "test",
+            "--release",
+            "-p",
+            "bulkhead-system-tests",
+            "--",
+            "guard::with_guards_attacks_only_delay",
+            "guard::beside_floods",
+        ],
+    );
+    guards.variable = Some(("BULKHEAD_ONE_SHOT_ATTACKS", "all".to_owned()));
     let mut steps = vec![long];
     steps.extend(guided_steps(root, &packages, cases));
-    steps.extend([protocol, model, pairs, systems]);
+    steps.extend([protocol, model, pairs, systems, guards]);
     select_steps(&mut steps, only)?;
     Ok(run_steps(root, "Fuzzing", steps))
 }

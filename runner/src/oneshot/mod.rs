@@ -16,6 +16,7 @@ mod images;
 pub mod jobs;
 mod layout;
 pub mod measured;
+mod package;
 mod paradigm;
 pub mod results;
 pub mod stack;

@@ -3,21 +3,25 @@
 //! Why it exists: a described channel with `notify` releases its reader by an interrupt, and ringing cores must not take more of this core
 //! than was planned. What it deliberately does not know: the ringing cores, and the order of accesses (it is in `exec`).
 //!
-//! Images without such a channel do not contain this module (feature `notify`). The build fixes two limits: rings in a tick, after which
+//! Images without such a channel do not contain this module (feature `notify`). The description fixes two limits: rings in a tick, after which
 //! the doorbell is masked until the next tick; and the distance between the releases of each task, its period. Nothing is lost while the
 //! doorbell is masked: it stays raised, and the ports are checked afterwards.
+//!
+//! Rings in a tick and the tasks' numbers are filled into the finished image, where the symbol `bulkhead_told` is, so cores that differ in them alone share a
+//! build.
 
 use crate::arch::{self, Core};
 use crate::kernel;
 use crate::port::RawPort;
 use crate::sync::TimingEvent;
 use crate::time;
-use bulkhead_abi::one_shot::{marker, table};
+use bulkhead_abi::one_shot::{marker, table, told};
 use bulkhead_exec_one_shot::Task;
 use bulkhead_exec_one_shot::notice::{Rings, Told};
 use bulkhead_hal::marker::custom;
 
 /// A task of the image that messages release.
+#[repr(C)]
 pub struct Reader {
     task: Task,
     state: Core<Told>,
@@ -30,10 +34,11 @@ impl core::fmt::Debug for Reader {
 }
 
 impl Reader {
-    /// The task with this number; 0 is the most urgent one.
-    pub const fn new(task: Task) -> Self {
+    /// No task yet: the number is filled into the image.
+    #[doc(hidden)]
+    pub const fn nobody() -> Self {
         Self {
-            task,
+            task: told::NOBODY,
             state: Core::new(Told::new()),
         }
     }
@@ -55,7 +60,52 @@ impl Reader {
     }
 }
 
-/// What the image says.
+/// What the image says, where others fill it in: see [`crate::told!`].
+#[doc(hidden)]
+#[repr(C)]
+pub struct Filled {
+    rings: u32,
+    readers: &'static [Reader],
+}
+
+/// `FILLED`: room for this many tasks that messages release, where whoever fills in their numbers looks for it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! told {
+    ($readers:literal) => {
+        static TOLD: [$crate::notify::Reader; $readers] =
+            [const { $crate::notify::Reader::nobody() }; $readers];
+        static FILLED: $crate::notify::Filled = $crate::notify::Filled::new(&TOLD);
+        ::core::arch::global_asm!(
+            ".globl bulkhead_told",
+            ".set bulkhead_told, {filled}",
+            filled = sym FILLED,
+        );
+    };
+}
+
+const _: () = {
+    use core::mem::offset_of;
+    assert!(size_of::<Filled>() as u64 == told::SIZE);
+    assert!(offset_of!(Filled, rings) as u64 == told::RINGS);
+    assert!(offset_of!(Filled, readers) as u64 == told::READERS);
+    assert!(size_of::<Reader>() as u64 == told::READER && offset_of!(Reader, task) == 0);
+};
+
+impl Filled {
+    /// These readers. Rings are filled into the image.
+    pub const fn new(readers: &'static [Reader]) -> Self {
+        Self { rings: 1, readers }
+    }
+}
+
+impl core::fmt::Debug for Filled {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Filled({}, {:?})", self.rings, self.readers)
+    }
+}
+
+/// The same for the kernel. In images without such tasks nobody sets it, so the compiler leaves out all that uses it.
 struct Plan {
     readers: &'static [Reader],
     rings: u32,
@@ -68,9 +118,12 @@ static PLAN: Core<Plan> = Core::new(Plan {
 static RINGS: Core<Rings> = Core::new(Rings::new());
 static UNMASK: TimingEvent = TimingEvent::new(unmask);
 
-/// Sets the tasks of the image that messages release, and the rings of its doorbell that the core accepts in a tick, at least 1. Must come
-/// before the first job.
-pub fn begin(readers: &'static [Reader], rings: u32) {
+/// Sets the tasks of the image that messages release, and the rings of its doorbell that the core accepts in a tick: those of [`crate::told!`]. Must come before
+/// the first job.
+pub fn begin(filled: &'static Filled) {
+    // The compiler must not look at what is there: it is filled in later.
+    let filled = core::hint::black_box(filled);
+    let (readers, rings) = (filled.readers, filled.rings);
     PLAN.with(|plan| *plan = Plan { readers, rings });
 }
 

@@ -68,17 +68,13 @@ fn systems_of_the_same_tasks_share_what_is_built() {
             <task name="sink" program="one-shot::pipeline::Sink" core="5" priority="1" period="1ms" cost="10us"/>
             <channel name="events" from="source" to="sink" size="16B"/>{more}</system>"#
         );
-        let system = bulkhead_model::load_system_text("shared", &text, &Default::default());
-        let system = system.expect("valid");
-        let root = bulkhead_runner::place::root().expect("a checkout");
-        let library = Library::new(&root, ".".as_ref()).expect("cargo works");
-        let programs = OneShot.build(&library, &[&system]).expect("it builds");
-        let source = programs.into_iter().find(|one| one.name.contains("Source"));
+        let all = elves(&text, ".".as_ref());
+        let source = all.into_iter().find(|one| one.0.contains("Source"));
         source.expect("the image of core 0")
     };
     let (short, long) = (built(10, ""), built(300, ""));
-    assert_ne!(short.name, long.name);
-    let pairs = short.elf.iter().zip(&long.elf).enumerate();
+    assert_ne!(short.0, long.0);
+    let pairs = short.1.iter().zip(&long.1).enumerate();
     let places: Vec<usize> = pairs
         .filter(|(_, (a, b))| a != b)
         .map(|one| one.0)
@@ -86,11 +82,139 @@ fn systems_of_the_same_tasks_share_what_is_built() {
     let (first, last) = (places.first(), places.last());
     let distance = last.expect("another budget") - first.expect("another budget");
     assert!(distance < size_of::<u32>(), "{places:?}");
-    assert_eq!(short.elf.len(), long.elf.len());
+    assert_eq!(short.1.len(), long.1.len());
     let more = r#"<task name="o" program="one-shot::pipeline::Other" core="3" priority="1" period="5ms" cost="10us"/>"#;
     let beside = built(10, more);
-    assert_eq!(beside.name, short.name);
-    assert!(beside.elf == short.elf, "it depends on other cores");
+    assert_eq!(beside.0, short.0);
+    assert!(beside.1 == short.1, "it depends on other cores");
+}
+
+/// What a system without a file needs to be built: the contents of its images, by core.
+fn elves(text: &str, base: &std::path::Path) -> Vec<(String, Vec<u8>)> {
+    let options = bulkhead_model::LoadOptions::default();
+    let system = bulkhead_model::load_system_text("elves", text, &options).expect("valid");
+    let root = bulkhead_runner::place::root().expect("a checkout");
+    let library = Library::new(&root, base).expect("cargo works");
+    let programs = OneShot.build(&library, &[&system]).expect("it builds");
+    programs
+        .into_iter()
+        .map(|one| (one.name, one.elf))
+        .collect()
+}
+
+/// Which tasks messages release, and how many rings a core accepts, is not in what is built, except for the number of these tasks: cores that differ in nothing else
+/// have the same code.
+#[test]
+fn told_tasks_of_any_number_share_what_is_built() {
+    // Of two readers of core 5, this one is told by another core's task, which is told itself if there is one before it.
+    let of_core_5 = |told: u8, before: &str| {
+        let writer = if before.is_empty() { "Source" } else { "Stage" };
+        let text = format!(
+            r#"<system name="told" paradigm="one-shot" platform="epiphany3" duration="2ms">
+            <task name="sink-0" program="one-shot::pipeline::Sink" core="5" priority="1" period="2ms" cost="10us"/>
+            <task name="sink-1" program="one-shot::pipeline::Sink" core="5" priority="2" period="2ms" cost="10us"/>
+            <task name="writer" program="one-shot::pipeline::{writer}" core="1" priority="1" period="2ms" cost="10us"/>
+            <task name="other" program="one-shot::pipeline::Source" core="2" priority="1" period="2ms" cost="10us"/>
+            <channel name="told" from="writer" to="sink-{told}" size="16B" notify="true"/>
+            <channel name="polled" from="other" to="sink-{}" size="16B"/>{before}</system>"#,
+            1 - told
+        );
+        let all = elves(&text, ".".as_ref());
+        let mut sinks = all.into_iter().filter(|one| one.0.contains("Sink"));
+        sinks.next().expect("the image of core 5")
+    };
+    let before = r#"<task name="first" program="one-shot::pipeline::Source" core="0" priority="1" period="2ms" cost="10us"/>
+        <channel name="first" from="first" to="writer" size="16B" notify="true"/>"#;
+    let usual = of_core_5(0, "");
+    for (other, task, rings) in [(of_core_5(1, ""), 1, 2), (of_core_5(0, before), 0, 3)] {
+        let told = format!(" of [{task}], {rings} rings in a tick");
+        assert!(other.0.contains(&told), "{} is not{told}", other.0);
+        assert_ne!(usual.0, other.0);
+        assert_eq!(usual.1.len(), other.1.len());
+        // The budgets of two tasks, 4 bytes each; the number of a task, 1 byte; rings, 4 bytes.
+        let pairs = usual.1.iter().zip(&other.1);
+        let differ = pairs.filter(|(one, other)| one != other).count();
+        assert!((1..=13).contains(&differ), "{differ} bytes: {}", other.0);
+    }
+}
+
+/// Cargo says what must be built again. An image that comes to others of its package leaves them as they are, and a changed task is built again.
+#[test]
+fn an_image_is_compiled_once() {
+    let root = bulkhead_runner::place::root().expect("a checkout");
+    let package = format!("once-{}", std::process::id());
+    let task = |name: &str, more: &str| {
+        format!(
+            "pub struct {name}(Releases);\nimpl Described for {name} {{ const FIRST: Self = Self(Releases::new()); }}\n\
+             impl Task for {name} {{ fn run(&mut self, job: Job) -> Done {{ {more} self.0.next(job) }} }}\n"
+        )
+    };
+    let source = |more: &str| {
+        format!(
+            "#![no_std]\nuse bulkhead_oneshot::described::{{Described, Releases}};\nuse bulkhead_oneshot::{{Done, Job, Task, console}};\n\
+             pub fn say() {{ console::line(\"said\"); }}\n{}{}",
+            task("One", more),
+            task("Two", "")
+        )
+    };
+    let manifest = format!(
+        "[package]\nname = \"{package}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n[dependencies]\nbulkhead-oneshot = {{ path = {:?} }}\n",
+        root.join("software/oneshot")
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let tasks = folder.path().join("tasks");
+    std::fs::create_dir_all(tasks.join("src")).expect("made");
+    std::fs::write(tasks.join("Cargo.toml"), manifest).expect("written");
+    std::fs::write(tasks.join("src/lib.rs"), source("")).expect("written");
+    let of = |task: &str| {
+        let text = format!(
+            r#"<system name="once" paradigm="one-shot" platform="epiphany3" duration="2ms">
+            <task name="t" program="tasks::{task}" core="0" priority="1" period="1ms" cost="10us"/></system>"#
+        );
+        elves(&text, folder.path()).remove(0).1
+    };
+    // Where Cargo puts images, and when each was linked.
+    let linked = || {
+        let generated = root.join("target/generated");
+        let packages = std::fs::read_dir(generated.join("one-shot")).expect("packages");
+        let mut own = packages
+            .map(|one| one.expect("a package").path())
+            .filter(|one| {
+                let manifest = std::fs::read_to_string(one.join("Cargo.toml"));
+                manifest.is_ok_and(|text| text.contains(&package))
+            });
+        let own = own.next().expect("the package of these images");
+        let sources = std::fs::read_dir(own.join("src")).expect("sources");
+        let mut all = std::collections::BTreeMap::new();
+        for source in sources {
+            let source = source.expect("a source").path();
+            let name = source.file_stem().expect("a name").to_owned();
+            let image = generated
+                .join("build/riscv64gc-unknown-none-elf/chip")
+                .join(&name);
+            let found = std::fs::metadata(image).expect("it was built");
+            all.insert(name, found.modified().expect("a time"));
+        }
+        (own, all)
+    };
+    let first = of("One");
+    let (_, one) = linked();
+    assert_eq!(one.len(), 1);
+    assert!(of("One") == first);
+    assert_eq!(linked().1, one, "nothing has changed");
+    of("Two");
+    let (own, both) = linked();
+    assert_eq!(both.len(), 2);
+    let unchanged = |all: &std::collections::BTreeMap<_, _>| {
+        one.iter().all(|(name, time)| all.get(name) == Some(time))
+    };
+    assert!(unchanged(&both), "{one:?} {both:?}");
+    assert!(of("One") == first);
+    assert_eq!(linked().1, both, "an image of before is wanted again");
+    std::fs::write(tasks.join("src/lib.rs"), source("say();")).expect("written");
+    assert!(of("One") != first, "the task has changed");
+    assert!(!unchanged(&linked().1));
+    std::fs::remove_dir_all(own).expect("no other system has this package");
 }
 
 #[test]

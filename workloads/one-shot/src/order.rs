@@ -1,6 +1,7 @@
 //! Six periodic tasks whose jobs take from a tenth of a tick to several ticks, so that they wait for each other.
 //!
-//! Why it exists: a whole-system test compares releases and order with the stated policy. What it deliberately does not know: the order.
+//! Why it exists: a whole-system test compares releases and order with the stated policy. A tick is a tenth of the usual one, because the order is the same, and
+//! the simulator takes a tenth of the time. What it deliberately does not know: the order.
 #![no_std]
 #![no_main]
 
@@ -28,7 +29,7 @@ impl Task for Works {
         let start = time::cycles();
         self.jobs += 1;
         let more = if self.jobs.is_multiple_of(4) {
-            1_000_000
+            100_000
         } else {
             0
         };
@@ -38,14 +39,14 @@ impl Task for Works {
 }
 
 system! {
-    Configuration::new(10_000);
+    Configuration::new(1_000);
     stack 1024; ring 64;
     tasks {
-        Works: Works::new(2_300_000, 35), priority 1;
-        Works: Works::new(100_000, 5), priority 6;
-        Works: Works::new(700_000, 14), priority 3;
-        Works: Works::new(300_000, 7), priority 5;
-        Works: Works::new(1_500_000, 20), priority 2;
-        Works: Works::new(500_000, 10), priority 4;
+        Works: Works::new(230_000, 35), priority 1;
+        Works: Works::new(10_000, 5), priority 6;
+        Works: Works::new(70_000, 14), priority 3;
+        Works: Works::new(30_000, 7), priority 5;
+        Works: Works::new(150_000, 20), priority 2;
+        Works: Works::new(50_000, 10), priority 4;
     }
 }
