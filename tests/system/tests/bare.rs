@@ -532,28 +532,13 @@ fn the_loads_of_a_paper_reach_a_chain() {
 #[test]
 fn what_memory_costs_is_what_the_parameters_say() {
     for (platform, figures) in [
-        ("single", &["latency", "rows", "parallel"][..]),
-        ("imx6", &["latency"]),
+        ("single", &["rows", "parallel"][..]),
         ("epiphany3", &["hops"]),
     ] {
         let measured = measured(platform, figures, 1024);
         let points = measured.figures.iter().flat_map(|one| &one.curves);
         let points: Vec<_> = points.flat_map(|one| &one.points).collect();
         assert!(points.iter().filter(|one| one.closed.is_some()).count() >= 10);
-        assert_eq!(measured.wide(), 0, "{}", measured.text());
-    }
-}
-
-/// The platforms whose harts execute out of order run programs: a chain of loads finds there each level of caches at the cost that the
-/// parameters say, as in order.
-#[test]
-fn programs_run_on_platforms_out_of_order() {
-    for platform in ["single-ooo", "imx6-ooo"] {
-        let measured = measured(platform, &["latency"], 1024);
-        let curve = &measured.figures[0].curves[0];
-        let (first, last) = (&curve.points[0], curve.points.last().expect("points"));
-        println!("{}", measured.text());
-        assert!(last.y > 10.0 * first.y, "{}", measured.text());
         assert_eq!(measured.wide(), 0, "{}", measured.text());
     }
 }
