@@ -190,6 +190,24 @@ fn what_a_plan_writes_passes_by_itself() {
     assert!(planned.eq(written));
 }
 
+/// Each task of another domain than the first one of its core counted, so a core broke more limits without its first task, and the search could
+/// skip what was best.
+#[test]
+fn two_domains_on_a_core_count_once() {
+    let domains = ["", r#"domain="other""#, "", ""];
+    let tasks = domains.iter().enumerate();
+    let text: String = tasks
+        .map(|(number, domain)| task(number, 1, 50, domain))
+        .collect();
+    let system = system(&text);
+    let one_shot = system.one_shot.as_ref().expect("it is one");
+    let case = Case::new(one_shot, &system.platform, None);
+    let broken = |cores: [Option<u16>; 4]| case.broken(&cores);
+    let all = broken([Some(1); 4]);
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert_eq!(broken([None, Some(1), Some(1), Some(1)]), all);
+}
+
 fn random() -> impl Strategy<Value = String> {
     let tasks = prop::collection::vec((1u64..=8, 5u64..45, 0usize..6), 2..=4);
     let channels = prop::collection::vec((0usize..4, 0usize..4, 1u64..40, any::<bool>()), 0..4);

@@ -16,7 +16,7 @@ use bulkhead_model::platform::Platform;
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::{CLOCK_RULES, PORTS, RULES, TASKS};
 use bulkhead_model::tasks::{ChannelKind, TaskFlow};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of the kernel, the port functions and the console of a described core: images of one small task with ports have 5.9 KB without
 /// their stack.
@@ -253,18 +253,18 @@ impl<'a> Case<'a> {
         }
         let mut cores: BTreeMap<u16, Core> = BTreeMap::new();
         let mut broken = Vec::new();
-        let mut domains: BTreeMap<u16, &Option<String>> = BTreeMap::new();
+        let mut domains: BTreeMap<u16, BTreeSet<&Option<String>>> = BTreeMap::new();
         for (task, program) in part.programs.iter().enumerate() {
             let number = part.core(task);
             let core = cores.entry(number).or_default();
             core.tasks += 1;
             core.bytes += program.image.map_or(TASK, |size| size.0) + TABLE[0];
             core.stack = core.stack.max(program.stack().0);
-            let first = *domains.entry(number).or_insert(&program.domain);
-            if first != &program.domain {
-                broken.push(Limit::Domains(number));
-            }
+            domains.entry(number).or_default().insert(&program.domain);
         }
+        // Once per core, whichever of its tasks is the first one: a part of a placement must not break more limits than the whole.
+        let mixed = domains.iter().filter(|(_, domains)| domains.len() > 1);
+        broken.extend(mixed.map(|(core, _)| Limit::Domains(*core)));
         for (index, channel) in part.tasks.channels.iter().enumerate() {
             let (from, to) = (part.core(channel.from), part.core(channel.to));
             cores.entry(from).or_default().bytes += TABLE[1];
