@@ -1,7 +1,7 @@
 //! Two builds of the simulator in turn: kernel by kernel, pair by pair, with QEMU between them.
 //!
 //! Why it exists: a computer that others use changes its speed within seconds, so two tables that were printed one after the other do not compare
-//! builds. A pair runs within a second, and QEMU beside it. The other build is this bench of another checkout; an old one gets this folder's
+//! builds. A pair runs within seconds, and QEMU beside it. The other build is this bench of another checkout; an old one gets this folder's
 //! files first.
 
 use crate::programs::{Kernel, build, qemu_seconds_once};
