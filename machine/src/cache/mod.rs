@@ -348,7 +348,8 @@ impl Cache {
             }
             _ => {
                 let allowed = |key: &u64| self.way_mask >> (key & 0xFF) & 1 != 0;
-                oldest(stamps.iter()).filter(allowed).min().unwrap_or(0)
+                let oldest = oldest(stamps.iter()).filter(allowed).min();
+                oldest.expect("some way may be filled")
             }
         };
         oldest as usize & 0xFF
@@ -391,7 +392,7 @@ impl Cache {
                 (0..self.ways)
                     .filter(|w| allowed(*w))
                     .nth(choice as usize)
-                    .unwrap_or(0)
+                    .expect("some way may be filled")
             }
         }
     }

@@ -203,6 +203,56 @@ mod tests {
     }
 
     #[test]
+    fn the_line_before_is_known_until_a_miss_may_evict_it() {
+        // One entry; both lines are in the cache, the earlier one is dirty.
+        let two = || {
+            let mut lines = KnownLines::new(64, 1);
+            lines.note(0x000, Timing::Hit, 0x500, true);
+            lines.note(0x040, Timing::Hit, 0x640, false);
+            lines
+        };
+        let mut lines = two();
+        assert_eq!(lines.timing_before(0, 0x040, false), None, "not the last");
+        assert_eq!(lines.timing_before(0, 0x080, false), None, "never seen");
+        // A store hits because the line was dirty, and still is after the swap.
+        let known = lines.timing_before(0, 0x008, true);
+        assert_eq!(known, Some((Timing::Hit, 0x508)));
+        assert_eq!(lines.store_place(0x010), Some(0x510));
+        assert_eq!(lines.load_place(0x040), None);
+        // Now the other one is the line before; it is clean, so only loads hit, and a store changes nothing.
+        assert_eq!(lines.timing_before(0, 0x040, true), None);
+        assert_eq!(lines.store_place(0x000), Some(0x500));
+        let known = lines.timing_before(0, 0x048, false);
+        assert_eq!(known, Some((Timing::Hit, 0x648)));
+        assert_eq!(lines.store_place(0x040), None);
+        // Using the last line again does not push the line before out.
+        lines.note(0x040, Timing::Hit, 0x640, true);
+        let known = lines.timing_before(0, 0x000, true);
+        assert_eq!(known, Some((Timing::Hit, 0x500)));
+        for miss in [Timing::Ready(50), Timing::ReadyOnce(50), Timing::Pending(1)] {
+            for line in [0x040, 0x080] {
+                let mut lines = two();
+                lines.note(line, miss, 0x700, false);
+                assert_eq!(lines.timing_before(90, 0x000, false), None, "{miss:?}");
+            }
+        }
+        // A line that was on its way when another one came is known as such, and as a hit once it has arrived.
+        let mut lines = KnownLines::new(64, 1);
+        lines.note(0x000, Timing::Ready(50), 0x500, false);
+        lines.note(0x040, Timing::Hit, 0x640, false);
+        let known = lines.timing_before(49, 0x000, false);
+        assert_eq!(known, Some((Timing::Ready(50), 0x500)));
+        let known = lines.timing(50, 0x000, false);
+        assert_eq!(known, Some((Timing::Hit, 0x500)));
+        assert_eq!(
+            lines.timing_before(50, 0x040, false),
+            Some((Timing::Hit, 0x640))
+        );
+        lines.forget();
+        assert_eq!(lines.timing_before(50, 0x000, false), None);
+    }
+
+    #[test]
     fn lines_are_forgotten_by_the_end_of_their_number() {
         for (sets, kept) in [(64, [true, false]), (1, [false, false])] {
             let mut lines = KnownLines::new(64, sets);
