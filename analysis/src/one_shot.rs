@@ -36,12 +36,16 @@ use crate::one_shot_rivals::{Rivals, patience};
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
-use bulkhead_model::tasks::{ChannelKind, TaskSystem};
+use bulkhead_model::tasks::{ChannelKind, TaskSystem, UNBOUNDED};
 use bulkhead_model::units::Time;
 use std::collections::BTreeMap;
 
+use self::attempts::fails;
+use self::drift::Drift;
 use self::joins::{Queues, Waits};
 
+mod attempts;
+mod drift;
 mod joins;
 
 /// Cycles from the end of a job to the first instruction of the next one, including the end's own operation.
@@ -111,6 +115,9 @@ pub struct Bounds {
     pub assumes: Vec<(Option<String>, String)>,
     /// Why no bound of the chip holds, if so. Then no task of `tasks` has a response.
     pub unbounded: Option<String>,
+    /// For each channel: why an operation on its port may fail, if so. Then nothing bounds when an item arrives, or how many wait; responses and operations
+    /// keep their bounds, because whoever asks for a lock in vain takes less time than whoever gets it at last.
+    pub fails: Vec<Option<String>>,
 }
 
 impl Bounds {
@@ -128,6 +135,21 @@ impl Bounds {
         if let Some(why) = &self.unbounded {
             return format!("no bound holds: {why}");
         }
+        let others = self.of_others();
+        let mut fails = self.fails.iter().flatten();
+        match fails.next() {
+            Some(why) => format!("{others}; some items have none: {why}"),
+            None => others,
+        }
+    }
+
+    /// Why nothing bounds the time of a flow over these channels, if an operation on one of them may fail.
+    pub fn fails_on(&self, route: &[usize]) -> Option<&String> {
+        route.iter().find_map(|&one| self.fails[one].as_ref())
+    }
+
+    /// What other cores may do, in words.
+    fn of_others(&self) -> String {
         if self.assumes.is_empty() {
             return "bounds hold whatever cores without tasks, and those of other domains, do"
                 .to_owned();
@@ -190,32 +212,9 @@ impl Interrupts {
     }
 }
 
-/// Parts of a drift.
-const MILLION: u64 = 1_000_000;
 /// How much longer a poll takes than a period of whole nanoseconds: one was cut off, and an interrupt comes with the first machine tick
 /// after its count.
 const CUT: Time = Time(2000);
-
-/// The amount by which the timer of a core is faster than the timebase, in parts per million.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Drift(i32);
-
-impl Drift {
-    fn of(platform: &Platform, core: u16) -> Self {
-        Self(platform.tile(core).map_or(0, |tile| tile.clock_drift))
-    }
-
-    /// The time that the core's timer takes for this many parts of time, rounded down to whole `unit`s.
-    fn shorten(self, time: u64, unit: u64) -> u64 {
-        if self.0 == 0 {
-            return time;
-        }
-        let speed = MILLION.saturating_add_signed(self.0.into()).max(1);
-        let real = u128::from(time) * u128::from(MILLION) / u128::from(speed);
-        let real = u64::try_from(real).unwrap_or(u64::MAX);
-        real - real % unit
-    }
-}
 
 /// The longest response of each task in nanoseconds, from its arrival, if it has one; `None` if the tasks cannot be judged.
 pub type Responses<'a> = &'a dyn Fn(&TaskSystem) -> Option<Vec<Option<u64>>>;
@@ -552,6 +551,11 @@ fn once(
             }
         }
     }
+    for (channel, fails) in inflated.channels.iter_mut().zip(&waits.fails) {
+        if fails.is_some() {
+            channel.transfer = UNBOUNDED;
+        }
+    }
     let periods: Vec<Time> = inflated.tasks.iter().map(|task| task.period).collect();
     let mut jobs = Vec::new();
     for (index, task) in inflated.tasks.iter_mut().enumerate() {
@@ -591,6 +595,7 @@ fn once(
         jobs,
         assumes: Vec::new(),
         unbounded: None,
+        fails: waits.fails,
     };
     let bounds = match unbounded {
         Some(why) => bounds.without(why),
@@ -660,6 +665,7 @@ fn usual(system: &OneShot, mesh: &Mesh<'_>, ports: &[Port], looks: &Load) -> Wai
             // Both tasks are on one core, where neither preempts the other.
             waits.write.push(0);
             waits.read.push(0);
+            waits.fails.push(None);
             continue;
         }
         // A slice or result is not read before it is written, nor written before the last one is read: all jobs of a section end within the
@@ -670,10 +676,19 @@ fn usual(system: &OneShot, mesh: &Mesh<'_>, ports: &[Port], looks: &Load) -> Wai
             _ => (port.read + interrupt(channel.to), port.write),
         };
         let both = network + mesh.round(port.hops);
+        let read = both + held_by_writer + interrupt(channel.from);
         waits.write.push(both + held_by_reader);
+        waits.read.push(read);
+        // How long the other side may have the lock. Accesses of others to the reader's memory delay the reader, too.
+        let visits = all.memories.get(&system.core(channel.to)).copied();
+        let (by_reader, by_writer) = match held_by_reader + held_by_writer {
+            0 => (0, 0),
+            _ => (held_by_reader + visits.unwrap_or(0) * ACCESS, read),
+        };
+        let at = (index, port.hops);
         waits
-            .read
-            .push(both + held_by_writer + interrupt(channel.from));
+            .fails
+            .push(fails((system, mesh), at, by_reader, by_writer));
     }
     waits
 }

@@ -9,12 +9,14 @@
 //!   let others pass, too, once each.
 //! - *Waiting for the lock.* An operation waits for all operations of the queue's other cores that may fall within it, each with its waits on the network and the way of
 //!   the store that gives the lock back, and for the interrupts of those cores.
-//! - *Attempts.* Nobody asks for ever. If the others may have the lock for longer than somebody asks for it, an operation may fail, and nothing says when an item is read.
+//! - *Attempts.* Nobody asks for ever. If the others may have the lock for longer than somebody asks for it, an operation may fail, and nothing says when an item is read
+//!   ([`Waits::fails`]).
 //! - All this holds for operations that are shorter than a tick, because every period has a tick at least.
 
+use super::attempts::fails;
 use crate::one_shot::{BEHIND, Interrupts, Port, QUESTIONS, WORDS, moves, writes};
 use crate::one_shot_mesh::{ACCESS, Load, Mesh};
-use crate::one_shot_rivals::{ATTEMPTS, Rivals, patience};
+use crate::one_shot_rivals::Rivals;
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
 use std::collections::BTreeMap;
@@ -32,6 +34,8 @@ pub(crate) struct Waits {
     pub requests: Vec<u64>,
     /// Why no bound of the chip holds, if so.
     pub unbounded: Option<String>,
+    /// Why an operation may fail, if so.
+    pub fails: Vec<Option<String>>,
 }
 
 /// What all waits follow from.
@@ -212,9 +216,13 @@ impl Queues<'_> {
                 0 => 0,
                 _ => loads[one].requests + writes(tasks, one) * asks,
             });
-            if waits.unbounded.is_none() && sharing.len() > 1 {
-                waits.unbounded = self.fails(one, locked, by_writers(to));
-            }
+            let read = match is_alone || is_section {
+                true => 0,
+                false => by_writers(to),
+            };
+            waits
+                .fails
+                .push(fails((self.system, mesh), (one, hops), locked, read));
         }
         if waits.unbounded.is_none() {
             waits.unbounded = channels
@@ -228,31 +236,6 @@ impl Queues<'_> {
                 .find_map(|(one, task, length)| self.is_long(one, task, length));
         }
         waits
-    }
-
-    /// Why an operation on a queue may fail: somebody asks for less time than others may have the lock.
-    fn fails(&self, channel: usize, write: u64, read: u64) -> Option<String> {
-        let (tasks, platform) = (&self.system.tasks, self.mesh.platform);
-        let one = &tasks.channels[channel];
-        let own = |core: u16| {
-            platform
-                .tile(core)
-                .map_or(0, |tile| patience(&tile.pipeline))
-        };
-        let hops = self.ports[channel].hops;
-        let writer = match hops {
-            0 => own(self.core(one.from)),
-            hops => ATTEMPTS * self.mesh.shortest_round(hops),
-        };
-        let reader = own(self.core(one.to));
-        let all = [(one.from, write, writer), (one.to, read, reader)];
-        let (task, wait, asks) = all.into_iter().find(|(_, wait, asks)| wait > asks)?;
-        let queue = &tasks.channels[tasks.port_of(channel)].name;
-        let name = &tasks.tasks[task].name;
-        Some(format!(
-            "other cores may have the lock of the queue {queue} for {wait} cycles, but `{name}` asks for it for {asks} only: an operation may fail. Fewer writers, \
-             smaller items or writers closer to the reader would do"
-        ))
     }
 
     /// Why an operation may touch more jobs of others than are counted.
@@ -295,6 +278,7 @@ pub(crate) fn turns(length: u64, response: u64, (period, jitter): (u64, u64)) ->
 mod tests {
     use super::*;
     use crate::one_shot::Bounds;
+    use crate::plan::Kind;
     use crate::plan::one_shot::bounds;
 
     /// A reader on core 5 that takes an item in each millisecond, and writers, each with its core, period and cost.
@@ -364,12 +348,33 @@ mod tests {
         assert!(more >= early.ports[1].write, "{more}");
     }
 
+    /// Then nothing says when an item arrives. All else of the chip keeps its bounds.
     #[test]
     fn where_nothing_bounds_the_lock_it_is_said() {
-        let many: Vec<_> = [0, 1, 2, 3, 4, 6, 7, 8].map(|core| (core, 16, 9)).into();
+        let many: Vec<_> = [0, 1, 2, 4, 6].map(|core| (core, 16, 9)).into();
         let bounds = of(&many);
-        let why = bounds.unbounded.clone().expect("a reason");
+        let why = bounds.fails[0].clone().expect("a reason");
         assert!(why.contains("the lock of the queue c0"), "{why}");
+        assert!(bounds.beside().ends_with(&why), "{}", bounds.beside());
+        assert_eq!(
+            (bounds.fails_on(&[0]), &bounds.unbounded),
+            (Some(&why), &None)
+        );
+        let plan = crate::plan::plan(&bounds.tasks).expect("it can be judged");
+        let of = |kind| plan.constraints.iter().filter(move |one| one.kind == kind);
+        assert!(of(Kind::Response).all(|one| one.bound.is_some()));
+        assert!(of(Kind::Queue).all(|one| one.bound.is_none()));
+        assert_eq!(of(Kind::Channel).count(), 0, "nothing is required of them");
+    }
+
+    #[test]
+    fn where_nothing_bounds_a_response_it_is_said() {
+        let bounds = of(&[(4, 8, 9), (6, 8, 9000)]);
+        let why = bounds.unbounded.clone().expect("a reason");
+        assert!(
+            why.contains("`w1` shares a queue of several writers"),
+            "{why}"
+        );
         assert_eq!(bounds.beside(), format!("no bound holds: {why}"));
         let plan = crate::plan::plan(&bounds.tasks);
         let holds = plan.is_ok_and(|plan| plan.schedulable);
@@ -379,12 +384,6 @@ mod tests {
             bounds.jobs.iter().all(|one| *one < 1 << 32),
             "{:?}",
             bounds.jobs
-        );
-        let overloaded = of(&[(4, 8, 9), (6, 8, 9000)]);
-        let why = overloaded.unbounded.expect("a reason");
-        assert!(
-            why.contains("`w1` shares a queue of several writers"),
-            "{why}"
         );
     }
 }

@@ -117,3 +117,54 @@ fn rounds_are_at_least_those_of_the_mesh() {
     // Another writer to the same memory, over the same last links, makes both wait longer.
     assert!(pair(8, true).ports[0].write_wait > port.write_wait);
 }
+
+/// A write of a large item keeps the lock for longer than the reader asks for it. Before, the read was said to wait for the write, and the flow had a bound.
+#[test]
+fn a_write_that_is_longer_than_the_reader_asks_leaves_items_without_a_bound() {
+    let of = |kind: &str, bytes: u64| {
+        let text = format!(
+            r#"<system name="s" paradigm="one-shot" platform="epiphany3">
+            <task name="a" program="p::A" core="1" priority="1" period="5ms" cost="1us"/>
+            <task name="b" program="p::B" core="3" priority="1" period="5ms" cost="1us"/>
+            <task name="c" program="p::C" core="7" priority="1" period="5ms" cost="1us"/>
+            <channel name="x" from="a" to="b" size="{bytes}B" {kind}/>
+            <channel name="y" from="b" to="c" size="8B"/>
+            <flow name="all" from="a" to="c"/><flow name="end" from="b" to="c"/></system>"#
+        );
+        let system = bulkhead_model::load_system_text("s", &text, &Default::default());
+        let system = system.expect("valid");
+        let bounds = bounds(
+            system.one_shot.as_ref().expect("it is one"),
+            &system.platform,
+        );
+        let plan = crate::plan::plan(&bounds.tasks).expect("it can be judged");
+        let known = |kind, name: &str| {
+            let mut all = plan.constraints.iter();
+            let found = all.find(|one| one.kind == kind && one.subject == name);
+            found.is_some_and(|one| one.bound.is_some())
+        };
+        use crate::plan::Kind;
+        assert!(
+            ["a", "b", "c"]
+                .iter()
+                .all(|task| known(Kind::Response, task)),
+            "{:?}",
+            plan.constraints
+        );
+        assert!(known(Kind::Flow, "end"), "nothing of it waits for x");
+        (bounds.fails[0].clone(), known(Kind::Flow, "all"))
+    };
+    for kind in ["", r#"kind="queue" slots="2""#] {
+        assert_eq!(of(kind, 32), (None, true));
+    }
+    let (why, known) = of("", 1024);
+    let why = why.expect("a reason");
+    assert!(why.contains("the lock of the port x for"), "{why}");
+    assert!(why.contains("but `b` asks for it"), "{why}");
+    assert!(!known);
+    // Here the reader has the lock for too long, too.
+    let (why, known) = of(r#"kind="queue" slots="2""#, 2048);
+    let why = why.expect("a reason");
+    assert!(why.contains("but `a` asks for it"), "{why}");
+    assert!(!known);
+}

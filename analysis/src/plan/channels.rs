@@ -23,7 +23,7 @@
 //! Assumptions: readers are strictly periodic (otherwise polled channels and buffers have no bound) or released by messages; a job writes
 //! at most once, before its end, and reads after its start.
 
-use bulkhead_model::tasks::{Channel, ChannelKind, Direction, Parallel, TaskSystem};
+use bulkhead_model::tasks::{Channel, ChannelKind, Direction, Parallel, TaskSystem, UNBOUNDED};
 use bulkhead_model::units::Time;
 
 use super::prepare::nanoseconds;
@@ -145,7 +145,7 @@ fn handed(system: &TaskSystem, channel: usize, responses: &[Option<u64>]) -> Opt
         return None;
     }
     let written = without(one.from)?;
-    let transfer = nanoseconds(one.transfer);
+    let transfer = transfer(one)?;
     if one.parallel == Some(Parallel::Slice) {
         return written.checked_add(transfer);
     }
@@ -181,6 +181,11 @@ fn beginning(system: &TaskSystem, task: usize, responses: &[Option<u64>]) -> Opt
     responses[task]?.checked_add(early)
 }
 
+/// How long a message is on its way, in nanoseconds, if that has a bound.
+fn transfer(channel: &Channel) -> Option<u64> {
+    (channel.transfer != UNBOUNDED).then(|| nanoseconds(channel.transfer))
+}
+
 /// From the end of the writing job to the end of the reading job.
 fn hop(system: &TaskSystem, index: usize, responses: &[Option<u64>]) -> Option<u64> {
     let channel = &system.channels[index];
@@ -197,7 +202,7 @@ fn hop(system: &TaskSystem, index: usize, responses: &[Option<u64>]) -> Option<u
         ChannelKind::Sampling => period.checked_add(nanoseconds(reader.jitter))?,
         ChannelKind::Queue => backlog(system, index, responses)?.checked_mul(period)?,
     };
-    nanoseconds(channel.transfer)
+    transfer(channel)?
         .checked_add(wait)?
         .checked_add(responses[channel.to]?)
 }
@@ -222,8 +227,7 @@ fn backlog(system: &TaskSystem, index: usize, responses: &[Option<u64>]) -> Opti
     let mut most = integer(1) + ratio(responses[channel.to]?, period(channel.to))?;
     for one in system.sharing(index) {
         let one = &system.channels[one];
-        let write =
-            integer(beginning(system, one.from, responses)?) + integer(nanoseconds(one.transfer));
+        let write = integer(beginning(system, one.from, responses)?) + integer(transfer(one)?);
         most += integer(1) + write / integer(period(one.from));
     }
     floor(&most)

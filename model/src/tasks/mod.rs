@@ -508,6 +508,9 @@ pub enum Parallel {
     Result,
 }
 
+/// A transfer that nothing bounds. No description has it; an analysis of ports may find it.
+pub const UNBOUNDED: Time = Time(u64::MAX);
+
 /// Messages from one task to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Channel {
@@ -530,7 +533,7 @@ pub struct Channel {
     /// The channel whose queue it writes into; `None`: it has a port of its own. Then size, kind and places are those of that queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joins: Option<usize>,
-    /// Maximum time from the end of the writing job until the message has arrived.
+    /// Maximum time from the end of the writing job until the message has arrived, or [`UNBOUNDED`].
     pub transfer: Time,
     /// Maximum time from the writer's arrival to the reader's end.
     pub deadline: Option<Time>,

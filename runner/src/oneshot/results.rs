@@ -179,10 +179,12 @@ impl Reading<'_> {
         })
     }
 
-    fn unbounded(&self, bound: &Option<Bound>) -> Option<String> {
+    /// Why there is no bound of something whose items take these channels.
+    fn unbounded(&self, bound: &Option<Bound>, route: &[usize]) -> Option<String> {
         let why = || {
             let why = self.why.clone();
-            why.unwrap_or_else(|| "its core, or a core on its path, is overloaded".to_owned())
+            why.or_else(|| self.bounds.fails_on(route).cloned())
+                .unwrap_or_else(|| "its core, or a core on its path, is overloaded".to_owned())
         };
         bound.is_none().then(why)
     }
@@ -238,14 +240,18 @@ impl Reading<'_> {
 
     fn requests(&self) -> Vec<RequestResult> {
         let tasks = &self.one_shot.tasks;
-        let one = |who: usize, kind: &str, to: String, samples: &[u64], bound: Option<Bound>| {
+        let one = |who: usize,
+                   kind: &str,
+                   to: String,
+                   samples: &[u64],
+                   (bound, route): (Option<Bound>, &[usize])| {
             RequestResult {
                 application: tasks.tasks[who].name.clone(),
                 kind: kind.to_owned(),
                 to,
                 count: samples.len() as u64,
                 worst: samples.iter().copied().max().unwrap_or(0),
-                unbounded: self.unbounded(&bound),
+                unbounded: self.unbounded(&bound, route),
                 bound,
                 lumped: None,
                 tokens: None,
@@ -256,28 +262,36 @@ impl Reading<'_> {
             let bound = self.bound(Kind::Response, &task.name);
             let core = format!("core {}", self.one_shot.core(index));
             let samples = &self.seen.jobs[index].responses;
-            all.push(one(index, RESPONSE, core, samples, bound));
+            all.push(one(index, RESPONSE, core, samples, (bound, &[])));
         }
         for (index, channel) in tasks.channels.iter().enumerate() {
             let port = &self.bounds.ports[index];
             let hops = format!("port {}, {} hops", channel.name, port.hops);
             let write = self.operation(channel.from, port.write + port.write_wait);
             let writes = &self.seen.writes[index];
-            all.push(one(channel.from, "write", hops.clone(), writes, write));
+            all.push(one(
+                channel.from,
+                "write",
+                hops.clone(),
+                writes,
+                (write, &[]),
+            ));
             // A queue is read by its own channel.
             if channel.joins.is_none() {
                 let read = self.operation(channel.to, port.read + port.read_wait);
                 let reads = &self.seen.reads[index];
-                all.push(one(channel.to, "read", hops.clone(), reads, read));
+                all.push(one(channel.to, "read", hops.clone(), reads, (read, &[])));
             }
             if channel.parallel.is_some() {
                 let bound = self.bound(Kind::Channel, &channel.name);
                 let handed = &self.seen.handed[index];
+                let bound = (bound, &[index][..]);
                 all.push(one(channel.from, HANDED, hops.clone(), handed, bound));
             }
             if channel.notify {
                 let bound = self.bound(Kind::Channel, &channel.name);
                 let notices = &self.seen.notices[index];
+                let bound = (bound, &[index][..]);
                 all.push(one(channel.to, NOTICE, hops, notices, bound));
             }
         }
@@ -329,6 +343,9 @@ impl Reading<'_> {
         let flow = &tasks.flows[index];
         let deadline = flow.deadline.map(|time| ticks(time, self.per_second));
         let bound = self.bound(Kind::Flow, &flow.name);
+        // A flow without a route has no bound either, and the analysis says so.
+        let route = tasks.route(flow.from, flow.to);
+        let route = route.as_deref().unwrap_or(&[]);
         // What began later may still be in progress.
         let grace = deadline.or(bound.as_ref().map(|bound| bound.ticks));
         let grace = grace.unwrap_or_else(|| ticks(Time(TICK.0), self.per_second));
@@ -346,7 +363,7 @@ impl Reading<'_> {
             doubled: pairs.doubled,
             latency: distribution(pairs.samples.iter().map(|sample| sample.latency)),
             samples: pairs.samples,
-            unbounded: self.unbounded(&bound),
+            unbounded: self.unbounded(&bound, route),
             bound,
         }
     }
@@ -455,14 +472,21 @@ fn unlike(variant: &VariantResult) -> Option<String> {
     operations.find_map(|one| one.unbounded.clone())
 }
 
-/// What the analysis says of a system; nothing if its programs did something that no bound covers, or if the system has no bounds.
-fn constraints(system: &System, one_shot: &OneShot, unlike: Option<&str>) -> Vec<Constraint> {
-    if unlike.is_some() {
-        return Vec::new();
-    }
-    plan(&bounds(one_shot, &system.platform).tasks)
-        .map(|plan| plan.constraints)
-        .unwrap_or_default()
+/// What the analysis says of a system, and for each channel why its operations may fail. No constraint if its programs did something that no bound covers, or if
+/// the system has no bounds.
+fn constraints(
+    system: &System,
+    one_shot: &OneShot,
+    unlike: Option<&str>,
+) -> (Vec<Constraint>, Vec<Option<String>>) {
+    let bounds = bounds(one_shot, &system.platform);
+    let constraints = match unlike {
+        Some(_) => Vec::new(),
+        None => plan(&bounds.tasks)
+            .map(|plan| plan.constraints)
+            .unwrap_or_default(),
+    };
+    (constraints, bounds.fails)
 }
 
 /// For each queue: the maximum number of waiting items, its bound, and its places.
@@ -476,7 +500,7 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
         return Vec::new();
     };
     let unlike = unlike(variant);
-    let constraints = constraints(system, one_shot, unlike.as_deref());
+    let (constraints, fails) = constraints(system, one_shot, unlike.as_deref());
     let mut all = Vec::new();
     for queue in uses {
         let what = format!("queue {}", queue.of);
@@ -508,7 +532,8 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
                     2.. => "its writers together",
                     _ => "its writer",
                 };
-                let why = unlike.clone().unwrap_or_else(|| {
+                let fails = sharing.iter().find_map(|&one| fails[one].clone());
+                let why = unlike.clone().or(fails).unwrap_or_else(|| {
                     format!("its reader is slower than {writers}, or a response has no bound")
                 });
                 all.push(Promise::not_judged(&variant.name, text, why));
@@ -529,10 +554,11 @@ fn sections(system: &System, variant: &VariantResult) -> Vec<Promise> {
         return Vec::new();
     }
     let unlike = unlike(variant);
-    let constraints = constraints(system, one_shot, unlike.as_deref());
-    let in_sections = tasks.channels.iter().filter(|one| one.parallel.is_some());
+    let (constraints, fails) = constraints(system, one_shot, unlike.as_deref());
+    let channels = tasks.channels.iter().zip(fails);
+    let in_sections = channels.filter(|(one, _)| one.parallel.is_some());
     let mut all = Vec::new();
-    for channel in in_sections {
+    for (channel, fails) in in_sections {
         let wait = tasks.tasks[channel.to].wait;
         let mut found = constraints.iter();
         let found = found.find(|one| one.kind == Kind::Channel && one.subject == channel.name);
@@ -545,7 +571,8 @@ fn sections(system: &System, variant: &VariantResult) -> Vec<Promise> {
             }
             None => {
                 let late = "a job of its section may end after its period";
-                let why = unlike.clone().unwrap_or_else(|| late.to_owned());
+                let why = unlike.clone().or(fails);
+                let why = why.unwrap_or_else(|| late.to_owned());
                 Promise::not_judged(&variant.name, format!("{what}: a bound"), why)
             }
         });

@@ -4,7 +4,7 @@ use crate::one_shot_ada::has_gnat;
 use crate::one_shot_systems::{described, draw, drawn, folder_with, holds, run};
 use bulkhead_experiments::audit::{Options, audit, time};
 use bulkhead_report::audit::result::Verdict;
-use bulkhead_report::verdict::Judgement;
+use bulkhead_report::verdict::{Judgement, Promise};
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run::Finished;
 use std::fmt::Write;
@@ -235,7 +235,21 @@ fn queues_drawn_at_random_keep_their_bounds() {
         let finished = described("drawn", &(text + &channels + "</system>")).expect("it runs");
         let result = &finished.result;
         let variant = &result.variants[0];
-        if variant.requests.iter().all(|one| one.bound.is_none()) {
+        let in_vain = |one: &&Promise| {
+            let why = one.because.as_deref().unwrap_or_default();
+            why.contains("an operation may fail")
+        };
+        if result.verdict.promises().iter().any(|one| in_vain(&one)) {
+            // Whatever depends on an item of the queue has the reason; all else has its bound.
+            let promises = result.verdict.promises().iter();
+            let others: Vec<_> = promises.filter(|one| !in_vain(one)).collect();
+            assert!(
+                others.iter().all(|one| one.judgement == Judgement::Held),
+                "{others:#?}"
+            );
+            assert!(variant.requests.iter().all(|one| one.bound.is_some()));
+            println!("{seed}: an operation may fail");
+        } else if variant.requests.iter().all(|one| one.bound.is_none()) {
             // The jobs themselves are counted; everything with a bound has the reason.
             let late = |what: &str| what.contains(" jobs late of ");
             let promises = result.verdict.promises().iter();
@@ -263,6 +277,115 @@ fn queues_drawn_at_random_keep_their_bounds() {
         "{bounded} systems have bounds; an operation on a queue took at most {tightest:.3} of its bound"
     );
     assert!(bounded > 0);
+}
+
+/// A write of a large item keeps the lock for longer than its reader asks for it: here the read fails, and the item is read a period later, or never. So the flow has no
+/// bound, nor has the number of items that wait. Operations and responses keep theirs, and so does a flow that does not use the port.
+#[test]
+fn a_reader_gives_up_while_a_large_item_is_written() {
+    let folder = folder_with(&[(
+        "tasks.c",
+        r#"#include "bulkhead_oneshot.h"
+/* Not aligned, so the kernel moves it byte by byte. */
+struct item { uint64_t number; unsigned char bytes[ITEM + 1]; };
+struct writer { bh_output items; bh_releases releases; struct item item; };
+static bh_done send(struct writer *self, bh_job job)
+{
+    self->item.number++;
+    for (int i = 0; i < 8; i++)
+        self->item.bytes[1 + i] = self->item.number >> 8 * i;
+    bh_flow_begin(self->item.number);
+    (void)!bh_put(&self->items, self->item.bytes + 1, ITEM);
+    return bh_next(&self->releases, job);
+}
+BH_TASK(writer, struct writer, send, {.items = BH_OUTPUT(0)})
+struct reader { bh_input items; bh_releases releases; struct item item; };
+static bh_done receive(struct reader *self, bh_job job)
+{
+    for (volatile int i = 0; i < 100; i++)
+        ;
+    /* Once it leaves an item there: with nothing to take, it would not ask for the lock. */
+    int taken = self->item.number == 3 ? 0 : bh_take(&self->items, self->item.bytes + 1, ITEM);
+    uint64_t number = 0;
+    for (int i = 0; i < 8; i++)
+        number |= (uint64_t)self->item.bytes[1 + i] << 8 * i;
+    if (taken == BH_LOCKED)
+        bh_print("in vain");
+    if (taken > 0)
+        bh_flow_end(number);
+    self->item.number++;
+    return bh_next(&self->releases, job);
+}
+BH_TASK(reader, struct reader, receive, {.items = BH_INPUT(0)})
+struct other { bh_output numbers; bh_releases releases; uint64_t number; };
+static bh_done count(struct other *self, bh_job job)
+{
+    uint64_t number = ++self->number << 32;
+    bh_flow_begin(number);
+    (void)!bh_put(&self->numbers, &number, sizeof number);
+    return bh_next(&self->releases, job);
+}
+BH_TASK(other, struct other, count, {.numbers = BH_OUTPUT(0)})
+struct last { bh_input numbers; bh_releases releases; };
+static bh_done end(struct last *self, bh_job job)
+{
+    uint64_t number;
+    if (bh_take(&self->numbers, &number, sizeof number) > 0)
+        bh_flow_end(number);
+    return bh_next(&self->releases, job);
+}
+BH_TASK(last, struct last, end, {.numbers = BH_INPUT(0)})
+"#,
+    )]);
+    let of = |bytes: u64| {
+        let source = std::fs::read_to_string(folder.path().join("tasks.c")).expect("it is there");
+        let source = source.replace("ITEM", &bytes.to_string());
+        std::fs::write(folder.path().join("items.c"), source).expect("it is written");
+        let text = format!(
+            r#"<system name="large" paradigm="one-shot" platform="epiphany3" duration="40ms">
+            <task name="writer" program="items.c::writer" core="1" priority="1" period="4ms" cost="200us"/>
+            <task name="reader" program="items.c::reader" core="3" priority="1" period="2ms" cost="200us"/>
+            <task name="other" program="items.c::other" core="8" priority="1" period="2ms" cost="20us"/>
+            <task name="last" program="items.c::last" core="12" priority="1" period="1ms" cost="20us"/>
+            <channel name="items" from="writer" to="reader" size="{bytes}B" kind="queue" slots="2"/>
+            <channel name="numbers" from="other" to="last" size="8B"/>
+            <flow name="whole" from="writer" to="reader"/><flow name="rest" from="other" to="last"/></system>"#
+        );
+        let file = folder.path().join("large.xml");
+        std::fs::write(&file, text).expect("it is written");
+        run(&file, &[]).expect("it runs")
+    };
+    let small = of(32);
+    holds(&small.result);
+    assert!(!small.consoles[0].contains("in vain"));
+    let large = of(6000);
+    assert!(
+        large.consoles[0].contains("core 3: in vain"),
+        "{}",
+        large.consoles[0]
+    );
+    let variant = &large.result.variants[0];
+    assert!(variant.requests.iter().all(|one| one.bound.is_some()));
+    let [whole, rest] = &variant.flows[..] else {
+        panic!("two flows");
+    };
+    let why = whole.unbounded.as_deref().expect("a reason");
+    assert!(
+        why.contains("other cores may have the lock of the port items"),
+        "{why}"
+    );
+    assert!(rest.bound.is_some(), "{:?}", rest.unbounded);
+    let promises = large.result.verdict.promises().iter();
+    let open: Vec<_> = promises
+        .filter(|one| one.judgement != Judgement::Held)
+        .collect();
+    assert_eq!(open.len(), 2, "the flow and the queue: {open:#?}");
+    for one in open {
+        assert_eq!(
+            (one.judgement, one.because.as_deref()),
+            (Judgement::NotJudged, Some(why))
+        );
+    }
 }
 
 /// With guards, a hostile writer of the same queue can do two things to the other writers: keep the lock, and take all places. The audit finds both, and says why.
