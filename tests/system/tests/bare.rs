@@ -542,3 +542,40 @@ fn what_memory_costs_is_what_the_parameters_say() {
         assert_eq!(measured.wide(), 0, "{}", measured.text());
     }
 }
+
+/// In order and out of order, with both kinds of replacement, each point is within the tolerance of `measure` itself (10 %). Sets of 1 to 1.5 times a level
+/// may take a quarter more: the program's own lines, which no form knows, push lines of the set out of that level. Small caches, so that the sets are small.
+#[test]
+fn latencies_by_working_set_are_closed_forms() {
+    for (platform, first, second) in [
+        ("single", 16, 128),
+        ("single-ooo", 16, 128),
+        ("imx6-ooo", 8, 128),
+    ] {
+        let options = measure::Options {
+            platform: platform.into(),
+            overrides: vec![
+                format!("cache[l1]@size={first}KiB"),
+                format!("cache[l2]@size={second}KiB"),
+            ],
+            figures: vec!["latency".to_owned()],
+            ..measure::Options::default()
+        };
+        let measured = measure::measure(&options, &Silent).expect("it can be measured");
+        let points = &measured.figures[0].curves[0].points;
+        let (mut within, mut beyond) = (0, 0);
+        for point in points {
+            let closed = point.closed.expect("each point has a closed form");
+            let fills = |level: f64| (level..=1.5 * level).contains(&point.x);
+            let allowed = match [first, second].map(f64::from).into_iter().any(fills) {
+                true => 1.25,
+                false => 1.1,
+            };
+            let ratio = point.y / closed;
+            assert!((0.9..=allowed).contains(&ratio), "{}", measured.text());
+            within += usize::from(point.x < f64::from(first));
+            beyond += usize::from(point.x > 1.5 * f64::from(second));
+        }
+        assert!(within >= 2 && beyond >= 3, "{}", measured.text());
+    }
+}
