@@ -398,7 +398,46 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
         &["run", "--quiet", "-p", "xtask", "--", "tidy"],
     ));
     select_steps(&mut steps, only)?;
-    Ok(run_steps(root, "Test suite", steps))
+    let ahead = build_ahead(root, &steps);
+    let passed = run_steps(root, "Test suite", steps);
+    ahead
+        .join()
+        .map_err(|_| "the thread that builds ahead panicked".to_owned())?;
+    Ok(passed)
+}
+
+/// Builds what the optimised steps need while the first steps run, because these have long stretches in which one compiler or one test keeps one processor busy. Cargo
+/// has a lock for each profile, so a step waits for its build. Nothing is said of these builds: a step whose program is not there builds it, and shows the errors.
+fn build_ahead(root: &Path, steps: &[Step]) -> std::thread::JoinHandle<()> {
+    let release = |arguments: &&[String]| arguments.iter().any(|one| one == "--release");
+    let needed = steps.iter().filter_map(|step| match &step.action {
+        Action::Cargo(arguments) => Some(&arguments[..]),
+        Action::Builds([_, release]) => Some(&release[..]),
+        _ => None,
+    });
+    let builds: Vec<Command> = needed
+        .filter(release)
+        .map(|arguments| {
+            let mut command = Command::new(cargo());
+            command
+                .args(arguments)
+                .current_dir(root)
+                .env("BULKHEAD_ROOT", root);
+            if arguments.iter().any(|one| one == "test") {
+                command.arg("--no-run");
+            }
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            command
+        })
+        .collect();
+    std::thread::spawn(move || {
+        for mut build in builds {
+            // Whether it succeeds, its step finds out.
+            if build.status().is_err() {
+                return;
+            }
+        }
+    })
 }
 
 /// Keeps the steps whose names contain this text.
