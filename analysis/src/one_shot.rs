@@ -136,10 +136,10 @@ impl Bounds {
             return format!("no bound holds: {why}");
         }
         let others = self.of_others();
-        let mut fails = self.fails.iter().flatten();
-        match fails.next() {
-            Some(why) => format!("{others}; some items have none: {why}"),
-            None => others,
+        let fails: Vec<&str> = self.fails.iter().flatten().map(String::as_str).collect();
+        match &fails[..] {
+            [] => others,
+            fails => format!("{others}; some items have none: {}", fails.join("; ")),
         }
     }
 
