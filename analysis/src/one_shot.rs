@@ -679,11 +679,10 @@ fn usual(system: &OneShot, mesh: &Mesh<'_>, ports: &[Port], looks: &Load) -> Wai
         let read = both + held_by_writer + interrupt(channel.from);
         waits.write.push(both + held_by_reader);
         waits.read.push(read);
-        // How long the other side may have the lock. Accesses of others to the reader's memory delay the reader, too.
-        let visits = all.memories.get(&system.core(channel.to)).copied();
+        // How long the other side has the lock, without its interrupts and its waits on the network: not yet all that it may take.
         let (by_reader, by_writer) = match held_by_reader + held_by_writer {
             0 => (0, 0),
-            _ => (held_by_reader + visits.unwrap_or(0) * ACCESS, read),
+            _ => (port.read, port.write),
         };
         let at = (index, port.hops);
         waits

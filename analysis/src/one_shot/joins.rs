@@ -183,9 +183,9 @@ impl Queues<'_> {
                 };
                 self.turns[task] * once + self.interrupt(task)
             };
-            let read = self.ports[port].read;
-            let longer = visited(reader, read);
-            let by_reader = self.turns[reader] * (read + longer) + self.interrupt(reader);
+            let read_alone = self.ports[port].read;
+            let longer = visited(reader, read_alone);
+            let by_reader = self.turns[reader] * (read_alone + longer) + self.interrupt(reader);
             let others = sharing.iter().copied();
             let by_writers = |own: u16| -> u64 {
                 let others = others.clone().filter(|&other| self.ends(other).0 != own);
@@ -216,13 +216,15 @@ impl Queues<'_> {
                 0 => 0,
                 _ => loads[one].requests + writes(tasks, one) * asks,
             });
-            let read = match is_alone || is_section {
-                true => 0,
-                false => by_writers(to),
+            // As in systems without such queues, what a port with one writer is held for alone.
+            let (by_reader, by_writer) = match sharing.len() {
+                _ if is_alone || is_section => (0, 0),
+                1 => (read_alone, self.ports[one].write),
+                _ => (locked, by_writers(to)),
             };
-            waits
-                .fails
-                .push(fails((self.system, mesh), (one, hops), locked, read));
+            let at = (one, hops);
+            let fails = fails((self.system, mesh), at, by_reader, by_writer);
+            waits.fails.push(fails);
         }
         if waits.unbounded.is_none() {
             waits.unbounded = channels

@@ -157,13 +157,13 @@ fn a_write_that_is_longer_than_the_reader_asks_leaves_items_without_a_bound() {
     for kind in ["", r#"kind="queue" slots="2""#] {
         assert_eq!(of(kind, 32), (None, true));
     }
-    let (why, known) = of("", 1024);
+    let (why, known) = of("", 1200);
     let why = why.expect("a reason");
     assert!(why.contains("the lock of the port x for"), "{why}");
     assert!(why.contains("but `b` asks for it"), "{why}");
     assert!(!known);
     // Here the reader has the lock for too long, too.
-    let (why, known) = of(r#"kind="queue" slots="2""#, 2048);
+    let (why, known) = of(r#"kind="queue" slots="2""#, 4096);
     let why = why.expect("a reason");
     assert!(why.contains("but `a` asks for it"), "{why}");
     assert!(!known);
