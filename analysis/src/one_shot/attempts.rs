@@ -8,7 +8,7 @@ use crate::one_shot_rivals::{ATTEMPTS, patience};
 use bulkhead_model::system::OneShot;
 
 /// Why an operation on a port so many hops away may fail: its writer or its reader asks for less time than other cores may have the lock (`write`, `read`: that
-/// time, or more, in cycles).
+/// time in cycles, as its caller counts it).
 pub(super) fn fails(
     (system, mesh): (&OneShot, &Mesh<'_>),
     (channel, hops): (usize, u64),
