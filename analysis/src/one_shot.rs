@@ -7,9 +7,7 @@
 //! - the switch to it ([`SWITCH`]);
 //! - the tick interrupts in it and before it, one for each tick that it touches ([`INTERRUPT`], and for each task of the core
 //!   [`INTERRUPT_TASK`]). Jobs of a busy period touch each of its ticks at least once, so no interrupt is forgotten between them;
-//! - for each channel that it writes or reads, the wait for the port's lock: the other side copies at most once meanwhile, from another core, and
-//!   may be interrupted while it has the lock;
-//! - for each channel that it writes, the wait on the network: packets of all others that cross one of its links ([`Load`]), each link counted;
+//! - for each channel that it writes or reads, the waits for the port's lock and on the network ([`locks`]);
 //! - accesses of others to its own memory, which take turns of its hart;
 //! - on a core with tasks that messages release, the interrupts of its doorbell: in each tick that the job touches, as many as the kernel
 //!   accepts per tick ([`OneShot::rings`]), however often others ring. So no ringing core can break these bounds.
@@ -36,17 +34,16 @@ use crate::one_shot_rivals::{Rivals, patience};
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
-use bulkhead_model::tasks::{ChannelKind, TaskSystem, UNBOUNDED};
+use bulkhead_model::tasks::{Channel, ChannelKind, TaskSystem, UNBOUNDED};
 use bulkhead_model::units::Time;
 use std::collections::BTreeMap;
 
-use self::attempts::fails;
 use self::drift::Drift;
-use self::joins::{Queues, Waits};
+use self::locks::{Ports, longest};
 
 mod attempts;
 mod drift;
-mod joins;
+mod locks;
 
 /// Cycles from the end of a job to the first instruction of the next one, including the end's own operation.
 pub const SWITCH: u64 = 250;
@@ -118,6 +115,8 @@ pub struct Bounds {
     /// For each channel: why an operation on its port may fail, if so. Then nothing bounds when an item arrives, or how many wait; responses and operations
     /// keep their bounds, because whoever asks for a lock in vain takes less time than whoever gets it at last.
     pub fails: Vec<Option<String>>,
+    /// For each task: how many of its jobs may fall within one operation of another task.
+    turns: Vec<u64>,
 }
 
 impl Bounds {
@@ -234,10 +233,31 @@ pub fn bounds(system: &OneShot, platform: &Platform, responses: Responses<'_>) -
     let (rivals, floods) = beside_rivals(system, platform, &alone);
     let mut assumes = open;
     assumes.extend(floods);
-    Bounds {
-        assumes,
-        ..with(system, platform, &rivals, responses)
+    let beside = with(system, platform, &rivals, responses);
+    // Beside rivals, a writer may be so late that more of its jobs fall within one operation.
+    let mesh = Mesh::new(platform);
+    let channels = system.tasks.channels.iter().enumerate();
+    let waiting = channels.filter(|(index, _)| rivals[*index].read > 0);
+    let later = waiting.filter_map(|(index, channel)| {
+        let why = flooded(system, &mesh, channel, &beside.ports[index])?;
+        Some((system.programs[channel.from].domain.clone(), why))
+    });
+    assumes.extend(later);
+    Bounds { assumes, ..beside }
+}
+
+/// Why rivals may keep an operation of a channel from its end, if the port's times contain their waits.
+fn flooded(system: &OneShot, mesh: &Mesh<'_>, channel: &Channel, port: &Port) -> Option<String> {
+    let tile = mesh.platform.tile(system.core(channel.to));
+    let patience = tile.map_or(0, |tile| patience(&tile.pipeline));
+    let (name, held) = (&channel.name, port.read_wait);
+    if held > patience {
+        return Some(format!(
+            "floods of the mesh may keep the writer of {name} from giving its lock back for {held} cycles, and its reader asks for it for {patience}"
+        ));
     }
+    (port.write + port.write_wait > mesh.cycles(TICK))
+        .then(|| format!("floods of the mesh may make a write of {name} longer than a tick"))
 }
 
 /// The cycles that rivals add to the operations of a channel.
@@ -316,7 +336,7 @@ fn beside_rivals(
     let mesh = Mesh::new(platform);
     let mut all = Load::default();
     for (channel, port) in alone.ports.iter().enumerate() {
-        all.add(&mesh.load(system, channel, port));
+        all.add(&locks::load(system, &mesh, (channel, port), &alone.turns));
     }
     let mut rivals: BTreeMap<&Domain, Beside> = BTreeMap::new();
     let (mut waits, mut floods) = (Vec::new(), Vec::new());
@@ -366,10 +386,12 @@ fn beside_rivals(
         let write = wait.write(QUESTIONS + 2, words, buffer.into());
         let longer = wait.held(words, buffer.into());
         // The reader waits for a write.
-        let held = port.read_wait + longer;
-        let patience = platform.tile(to).map_or(0, |tile| patience(&tile.pipeline));
+        let beside = Port {
+            write_wait: port.write_wait + write,
+            read_wait: port.read_wait + alone.turns[channel.from] * longer,
+            ..*port
+        };
         let name = &channel.name;
-        let tick = mesh.cycles(TICK);
         let why = if channel.notify {
             Some(format!(
                 "nothing bounds for how long floods of the mesh keep a ring of {name} on its way"
@@ -378,16 +400,8 @@ fn beside_rivals(
             Some(format!(
                 "{why}, and both ends of {name} compare their clocks"
             ))
-        } else if held > patience {
-            Some(format!(
-                "floods of the mesh may keep the writer of {name} from giving its lock back for {held} cycles, and its reader asks for it for {patience}"
-            ))
-        } else if port.write + port.write_wait + write > tick {
-            Some(format!(
-                "floods of the mesh may make a write of {name} longer than a tick"
-            ))
         } else {
-            None
+            flooded(system, &mesh, channel, &beside)
         };
         waits.push(match &why {
             Some(_) => Rival::default(),
@@ -405,7 +419,7 @@ fn beside_rivals(
     (waits, floods)
 }
 
-/// With what rivals add. Where queues have several writers, how often each task may disturb an operation follows from its response, and that from the waits.
+/// With what rivals add. How often each task may disturb an operation follows from its response, and that from the waits.
 fn with(
     system: &OneShot,
     platform: &Platform,
@@ -413,10 +427,6 @@ fn with(
     responses: Responses<'_>,
 ) -> Bounds {
     let tasks = &system.tasks;
-    let has_joins = tasks.channels.iter().any(|one| one.joins.is_some());
-    if !has_joins {
-        return once(system, platform, rivals, None).0;
-    }
     let in_a_queue = |task: usize| {
         let mut channels = tasks.channels.iter().enumerate();
         channels.any(|(index, one)| {
@@ -427,8 +437,9 @@ fn with(
     // If it holds with these numbers, it holds: the first response that is longer than its bound would need more of them before it.
     let mut turns = vec![1; tasks.tasks.len()];
     loop {
-        let (bounds, longest) = once(system, platform, rivals, Some(&turns));
-        if bounds.unbounded.is_some() {
+        let (bounds, longest) = once(system, platform, rivals, &turns);
+        // On one core, no operation waits for another one.
+        if bounds.unbounded.is_some() || bounds.ports.iter().all(|port| port.hops == 0) {
             return bounds;
         }
         let Some(responses) = responses(&bounds.tasks) else {
@@ -441,7 +452,7 @@ fn with(
                 Some(response) => {
                     let length = mesh.time(longest[index]).nanoseconds();
                     let apart = (task.period.nanoseconds(), task.jitter.nanoseconds());
-                    joins::turns(length, response, apart)
+                    locks::turns(length, response, apart)
                 }
                 None if in_a_queue(index) => {
                     let why = format!(
@@ -450,17 +461,9 @@ fn with(
                     );
                     return bounds.without(why);
                 }
-                None => WRITES,
+                // It is overloaded, so its own promises fail; the others count as many of its jobs as of one that is late by a period.
+                None => usual_turns(tasks, index),
             };
-            let told = u64::from(tasks.told_by(index).is_some());
-            if needed > WRITES + told {
-                let why = format!(
-                    "`{}` may end so late that {needed} of its jobs fall within one operation on a port, and where queues have several writers, bounds count {} at most",
-                    task.name,
-                    WRITES + told
-                );
-                return bounds.without(why);
-            }
             turns[index] = turns[index].max(needed);
         }
         if turns == before {
@@ -469,13 +472,12 @@ fn with(
     }
 }
 
-/// With this many jobs of each task whose operations may fall within one operation of another, where queues have several writers; and the longest operation of each
-/// task then, in cycles.
+/// With this many jobs of each task whose operations may fall within one operation of another; and the longest operation of each task then, in cycles.
 fn once(
     system: &OneShot,
     platform: &Platform,
     rivals: &[Rival],
-    turns: Option<&[u64]>,
+    turns: &[u64],
 ) -> (Bounds, Vec<u64>) {
     let mesh = Mesh::new(platform);
     let tasks = &system.tasks;
@@ -487,23 +489,15 @@ fn once(
     let tick = mesh.cycles(TICK).max(1);
     let drift = |task: usize| Drift::of(platform, system.core(task));
     let ticks = (0..tasks.tasks.len()).map(|task| drift(task).shorten(tick, 1));
-    let (waits, longest) = match turns {
-        None => (usual(system, &mesh, &ports, &looks), Vec::new()),
-        Some(turns) => {
-            let queues = Queues {
-                mesh: &mesh,
-                system,
-                ports: &ports,
-                turns,
-                looks: &looks,
-                tick: ticks.min().unwrap_or(tick),
-            };
-            let waits = queues.waits();
-            let all = 0..tasks.tasks.len();
-            let longest = all.map(|task| queues.longest(task, &waits)).collect();
-            (waits, longest)
-        }
+    let waits = Ports {
+        mesh: &mesh,
+        system,
+        ports: &ports,
+        turns,
+        looks: &looks,
+        tick: ticks.min().unwrap_or(tick),
     };
+    let waits = waits.waits();
     let mut arrivals = vec![0; ports.len()];
     for (index, channel) in tasks.channels.iter().enumerate() {
         let port = &mut ports[index];
@@ -516,9 +510,12 @@ fn once(
         port.read_wait = waits.read[index];
         if port.hops > 0 {
             port.write_wait += rivals[index].write;
-            port.read_wait += rivals[index].read;
+            port.read_wait += turns[channel.from] * rivals[index].read;
         }
     }
+    let of_each = 0..tasks.tasks.len();
+    let longest = of_each.map(|task| longest(system, &mesh, &ports, task));
+    let longest = longest.collect();
     let mut inflated = tasks.clone();
     // The kernel releases each job a period after the previous one, unless a message does.
     inflated.periodic = true;
@@ -574,7 +571,7 @@ fn once(
         let wait_of_ports = writes_wait + reads_wait;
         let visits = |channel: usize| {
             let period = mesh.cycles(periods[tasks.channels[channel].from]);
-            let times = (cost + wait_of_ports) / period.max(1) + writes(tasks, channel);
+            let times = (cost + wait_of_ports) / period.max(1) + writes(tasks, channel, turns);
             times * waits.requests[channel] * ACCESS
         };
         let core = system.core(index);
@@ -596,6 +593,7 @@ fn once(
         assumes: Vec::new(),
         unbounded: None,
         fails: waits.fails,
+        turns: turns.to_vec(),
     };
     let bounds = match unbounded {
         Some(why) => bounds.without(why),
@@ -636,62 +634,6 @@ fn alone(system: &OneShot, mesh: &Mesh<'_>) -> Vec<Port> {
     ports
 }
 
-/// Waits where each port has one writer.
-fn usual(system: &OneShot, mesh: &Mesh<'_>, ports: &[Port], looks: &Load) -> Waits {
-    let tasks = &system.tasks;
-    let interrupt =
-        |task: usize| Interrupts::of(system, mesh.platform, system.core(task)).operation();
-    let loads: Vec<Load> = (0..ports.len())
-        .map(|channel| mesh.load(system, channel, &ports[channel]))
-        .collect();
-    let mut all = looks.clone();
-    let mut of_core: BTreeMap<u16, Load> = BTreeMap::new();
-    for (load, channel) in loads.iter().zip(&tasks.channels) {
-        all.add(load);
-        of_core
-            .entry(system.core(channel.from))
-            .or_default()
-            .add(load);
-    }
-    let is_aligned = system.master(mesh.platform).is_none();
-    let mut waits = Waits::default();
-    for (index, channel) in tasks.channels.iter().enumerate() {
-        let port = ports[index];
-        let own_core = &of_core[&system.core(channel.from)];
-        let network = mesh.wait(&all, own_core, &loads[index]);
-        waits.network.push(network);
-        waits.requests.push(loads[index].requests);
-        if port.hops == 0 {
-            // Both tasks are on one core, where neither preempts the other.
-            waits.write.push(0);
-            waits.read.push(0);
-            waits.fails.push(None);
-            continue;
-        }
-        // A slice or result is not read before it is written, nor written before the last one is read: all jobs of a section end within the
-        // period of their release, which is the same where all have one timer. The reader may see it before the writer's last acknowledgement
-        // and the lock have completed.
-        let (held_by_reader, held_by_writer) = match channel.parallel {
-            Some(_) if is_aligned => (0, 0),
-            _ => (port.read + interrupt(channel.to), port.write),
-        };
-        let both = network + mesh.round(port.hops);
-        let read = both + held_by_writer + interrupt(channel.from);
-        waits.write.push(both + held_by_reader);
-        waits.read.push(read);
-        // How long the other side has the lock, without its interrupts and its waits on the network: not yet all that it may take.
-        let (by_reader, by_writer) = match held_by_reader + held_by_writer {
-            0 => (0, 0),
-            _ => (port.read, port.write),
-        };
-        let at = (index, port.hops);
-        waits
-            .fails
-            .push(fails((system, mesh), at, by_reader, by_writer));
-    }
-    waits
-}
-
 /// Stores that move an item: an unaligned item is stored byte by byte, an item of a parallel section word by word.
 pub(crate) fn moves(system: &OneShot, channel: usize) -> u64 {
     let bytes = system.bytes(channel);
@@ -701,38 +643,42 @@ pub(crate) fn moves(system: &OneShot, channel: usize) -> u64 {
     }
 }
 
-/// Writes of a channel that fall within one operation of another: one more if the writer's releases may be closer than its period.
-pub(crate) fn writes(tasks: &TaskSystem, channel: usize) -> u64 {
-    WRITES + u64::from(tasks.told_by(tasks.channels[channel].from).is_some())
+/// Writes of a channel that fall within one operation of another: one more if the writer's releases may be closer than its period, and as many as fit (`turns`, for
+/// each task) if it may be later than that.
+pub(crate) fn writes(tasks: &TaskSystem, channel: usize, turns: &[u64]) -> u64 {
+    let from = tasks.channels[channel].from;
+    usual_turns(tasks, from).max(turns[from])
+}
+
+/// How often the reader of a channel may read while its writer asks for the port's lock once. A reader that this port's item releases finds none there after its read, until the
+/// writer has written.
+pub(crate) fn reads(channel: &Channel, turns: &[u64]) -> u64 {
+    match channel.notify && channel.kind == ChannelKind::Sampling {
+        true => 1,
+        false => turns[channel.to],
+    }
+}
+
+/// How many jobs of a task fall within one operation at most, unless its responses say that there are more.
+fn usual_turns(tasks: &TaskSystem, task: usize) -> u64 {
+    WRITES + u64::from(tasks.told_by(task).is_some())
 }
 
 impl Mesh<'_> {
-    /// The load of a channel's writes on others that perform one operation meanwhile.
-    fn load(&self, system: &OneShot, index: usize, port: &Port) -> Load {
-        let channel = &system.tasks.channels[index];
-        let to = system.core(channel.to);
-        // While the reader has the lock, the writer keeps asking.
-        let held = match channel.parallel {
-            Some(_) if system.master(self.platform).is_none() => 0,
-            Some(_) => port.read + Interrupts::of(system, self.platform, to).operation(),
-            None => port.read + Interrupts::of(system, self.platform, to).operation(),
-        };
-        self.load_asking(system, index, port, held / self.round(port.hops).max(1))
-    }
-
-    /// The same, with this many questions of a write that found the lock taken.
+    /// The load of a channel's writes on others that perform one operation meanwhile, with this many questions of a write that found the lock taken.
     pub(crate) fn load_asking(
         &self,
         system: &OneShot,
         index: usize,
         port: &Port,
         asked: u64,
+        turns: &[u64],
     ) -> Load {
         let mut load = Load::default();
         if port.hops == 0 {
             return load;
         }
-        let writes = writes(&system.tasks, index);
+        let writes = writes(&system.tasks, index, turns);
         let channel = &system.tasks.channels[index];
         let (from, to) = (system.core(channel.from), system.core(channel.to));
         let questions = writes * (QUESTIONS + 1 + asked + 1);

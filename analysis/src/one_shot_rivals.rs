@@ -14,7 +14,7 @@ use bulkhead_model::platform::Pipeline;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Attempts of the kernel to take a lock (`software/oneshot/src/port.rs`).
-pub(crate) const ATTEMPTS: u64 = 1000;
+pub(crate) const ATTEMPTS: u64 = 2000;
 /// The product of rivals and tiles from which on routes are not distinguished: every rival is everywhere.
 const ROUTES: usize = 1 << 16;
 /// Maximum input ports of a link besides the one that a packet came through: four neighbours and two tiles.

@@ -168,3 +168,34 @@ fn a_write_that_is_longer_than_the_reader_asks_leaves_items_without_a_bound() {
     assert!(why.contains("but `a` asks for it"), "{why}");
     assert!(!known);
 }
+
+/// Two jobs of the other side may fall within an operation only if the first may end as late as the second one begins. Between them an interrupt may keep this side from
+/// asking, so both have the lock before it. Here a neighbour of the one side keeps it waiting for nearly its period.
+#[test]
+fn a_late_task_has_the_lock_twice() {
+    let of = |[writer, reader]: [u64; 2]| {
+        let text = format!(
+            r#"<system name="s" paradigm="one-shot" platform="epiphany3">
+            <task name="a" program="p::A" core="0" priority="1" period="8ms" cost="9us"/>
+            <task name="b" program="p::B" core="3" priority="1" period="8ms" cost="9us"/>
+            <task name="c" program="p::C" core="0" priority="2" period="80ms" cost="{writer}us"/>
+            <task name="d" program="p::D" core="3" priority="2" period="80ms" cost="{reader}us"/>
+            <channel name="x" from="a" to="b" size="8B"/></system>"#
+        );
+        let system = bulkhead_model::load_system_text("s", &text, &Default::default());
+        let system = system.expect("valid");
+        let bounds = bounds(
+            system.one_shot.as_ref().expect("it is one"),
+            &system.platform,
+        );
+        assert_eq!((&bounds.unbounded, &bounds.fails[0]), (&None, &None));
+        bounds.ports[0]
+    };
+    let (early, writer, reader) = (of([9, 9]), of([7990, 9]), of([9, 7990]));
+    assert!(writer.read_wait >= early.read_wait + early.write);
+    assert_eq!(
+        writer.write_wait, early.write_wait,
+        "it does not wait for itself"
+    );
+    assert!(reader.write_wait >= early.write_wait + early.read);
+}

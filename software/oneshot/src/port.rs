@@ -22,7 +22,7 @@ pub use crate::arch::{Data, ring_doorbell};
 pub type Failure = port::Failure<Infallible>;
 
 /// Attempts to take a lock: its holder copies some words, so a longer wait means that the holder has stopped.
-const PATIENCE: u32 = 1000;
+const PATIENCE: u32 = 2000;
 
 /// Data that a record cannot name would only fail when its port is initialised. The linker script keeps an image below 32 KiB, so only this is left.
 const _: () = assert!(align_of::<Data<u8>>() as u64 >= DATA_UNIT);

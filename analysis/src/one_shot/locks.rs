@@ -1,20 +1,22 @@
-//! Waits for ports in a system where a queue has several writers.
+//! Waits of operations on ports: for the lock, and on the network.
 //!
-//! Why it exists: the lock of such a queue is not fair, so an operation may wait for the operations of all others of the queue, and whoever waits keeps asking over the
+//! Why it exists: a lock is not fair, so an operation may wait for the operations of all others that use its port, and whoever waits keeps asking over the
 //! network. What it deliberately does not know: responses; its caller says how many operations of each task may fall within one operation of another.
 //!
 //! - *While one has the lock, the other writers of its queue have nothing under way but one question each.* So their items do not delay it, only their questions do.
-//! - *Questions.* A writer that waits has one question or answer under way. How often it asks does not matter then: a packet that finds k packets ahead of it in its input
+//! - *Questions.* A core that waits has one question or answer under way. How often it asks does not matter then: a packet that finds k packets ahead of it in its input
 //!   port of a link, with p other ports in use, lets at most k + (k + 1) p packets pass, as for rivals ([`crate::one_shot_rivals`]). Packets of items that are ahead of it
 //!   let others pass, too, once each.
-//! - *Waiting for the lock.* An operation waits for all operations of the queue's other cores that may fall within it, each with its waits on the network and the way of
-//!   the store that gives the lock back, and for the interrupts of those cores.
+//! - *Waiting for the lock.* An operation waits for all operations of the port's other cores that may fall within it, each with its waits on the network and the way of
+//!   the store that gives the lock back, and for the interrupts of those cores. Between two of them the lock is free, but an interrupt may keep this side from asking then.
+//! - *Sections.* Where all cores have one timer, a slice or result of a section is not written before the last one is read: all jobs of a section end within the period of
+//!   their release. So nobody finds the lock taken. The reader may see an item before the writer's last acknowledgement and the lock have completed.
 //! - *Attempts.* Nobody asks for ever. If the others may have the lock for longer than somebody asks for it, an operation may fail, and nothing says when an item is read
 //!   ([`Waits::fails`]).
 //! - All this holds for operations that are shorter than a tick, because every period has a tick at least.
 
 use super::attempts::fails;
-use crate::one_shot::{BEHIND, Interrupts, Port, QUESTIONS, WORDS, moves, writes};
+use crate::one_shot::{BEHIND, Interrupts, Port, QUESTIONS, WORDS, moves, reads, writes};
 use crate::one_shot_mesh::{ACCESS, Load, Mesh};
 use crate::one_shot_rivals::Rivals;
 use bulkhead_model::system::OneShot;
@@ -39,7 +41,7 @@ pub(crate) struct Waits {
 }
 
 /// What all waits follow from.
-pub(crate) struct Queues<'a> {
+pub(crate) struct Ports<'a> {
     pub mesh: &'a Mesh<'a>,
     pub system: &'a OneShot,
     /// Operations alone.
@@ -52,7 +54,7 @@ pub(crate) struct Queues<'a> {
     pub tick: u64,
 }
 
-impl Queues<'_> {
+impl Ports<'_> {
     fn core(&self, task: usize) -> u16 {
         self.system.core(task)
     }
@@ -60,6 +62,17 @@ impl Queues<'_> {
     fn ends(&self, channel: usize) -> (u16, u16) {
         let channel = &self.system.tasks.channels[channel];
         (self.core(channel.from), self.core(channel.to))
+    }
+
+    /// Whether the writer of a channel may find its port's lock taken, and asks again.
+    fn asks(&self, channel: usize) -> bool {
+        self.ports[channel].hops > 0 && !self.is_section(channel)
+    }
+
+    /// Whether a channel belongs to a section of cores with one timer: nobody finds its lock taken.
+    fn is_section(&self, channel: usize) -> bool {
+        let is_aligned = self.system.master(self.mesh.platform).is_none();
+        is_aligned && self.system.tasks.channels[channel].parallel.is_some()
     }
 
     fn interrupt(&self, task: usize) -> u64 {
@@ -87,8 +100,8 @@ impl Queues<'_> {
         // The store with which another writer of the queue gave the lock back, and its acknowledgement.
         let behind = others.len() as u64 * BEHIND * mesh.packet(8) * own.links.len() as u64;
         let channels = 0..self.ports.len();
-        let remote = channels.filter(|&one| self.ports[one].hops > 0);
-        let asking: Vec<(u16, u16)> = remote
+        let asking = channels.filter(|&one| self.asks(one));
+        let asking: Vec<(u16, u16)> = asking
             .map(|one| self.ends(one))
             .filter(|ends| ends.0 != from)
             .collect();
@@ -117,7 +130,7 @@ impl Queues<'_> {
         let visits = all.memories.get(&core).copied().unwrap_or(0);
         let items = visits - own;
         let channels = 0..self.ports.len();
-        let asking = channels.filter(|&one| self.ports[one].hops > 0 && self.ends(one).1 == core);
+        let asking = channels.filter(|&one| self.asks(one) && self.ends(one).1 == core);
         let rounds: Vec<u64> = asking
             .map(|one| self.mesh.shortest_round(self.ports[one].hops))
             .collect();
@@ -141,7 +154,7 @@ impl Queues<'_> {
         let channels = 0..self.ports.len();
         let loads: Vec<Load> = channels
             .clone()
-            .map(|one| mesh.load_asking(self.system, one, &self.ports[one], 0))
+            .map(|one| mesh.load_asking(self.system, one, &self.ports[one], 0, self.turns))
             .collect();
         let mut all = self.looks.clone();
         let mut of_core: BTreeMap<u16, Load> = BTreeMap::new();
@@ -160,7 +173,6 @@ impl Queues<'_> {
             network,
             ..Waits::default()
         };
-        let is_aligned = self.system.master(mesh.platform).is_none();
         for one in channels.clone() {
             let port = tasks.port_of(one);
             let (from, to) = self.ends(one);
@@ -168,7 +180,7 @@ impl Queues<'_> {
             let sharing = tasks.sharing(port);
             let is_remote = |channel: &usize| self.ports[*channel].hops > 0;
             // Tasks of one core never disturb each other, and those of a section wait for each other.
-            let is_section = tasks.channels[one].parallel.is_some() && is_aligned;
+            let is_section = self.is_section(one);
             let is_alone = !sharing.iter().any(is_remote);
             let visited = |task: usize, alone: u64| {
                 let alone = alone + self.interrupt(task);
@@ -185,7 +197,8 @@ impl Queues<'_> {
             };
             let read_alone = self.ports[port].read;
             let longer = visited(reader, read_alone);
-            let by_reader = self.turns[reader] * (read_alone + longer) + self.interrupt(reader);
+            let reads = reads(&tasks.channels[port], self.turns);
+            let by_reader = reads * (read_alone + longer) + self.interrupt(reader);
             let others = sharing.iter().copied();
             let by_writers = |own: u16| -> u64 {
                 let others = others.clone().filter(|&other| self.ends(other).0 != own);
@@ -214,16 +227,14 @@ impl Queues<'_> {
             waits.read.push(read);
             waits.requests.push(match hops {
                 0 => 0,
-                _ => loads[one].requests + writes(tasks, one) * asks,
+                _ => loads[one].requests + writes(tasks, one, self.turns) * asks,
             });
-            // As in systems without such queues, what a port with one writer is held for alone.
-            let (by_reader, by_writer) = match sharing.len() {
-                _ if is_alone || is_section => (0, 0),
-                1 => (read_alone, self.ports[one].write),
-                _ => (locked, by_writers(to)),
+            let (by_reader, by_writers) = match is_alone || is_section {
+                true => (0, 0),
+                false => (locked, by_writers(to)),
             };
             let at = (one, hops);
-            let fails = fails((self.system, mesh), at, by_reader, by_writer);
+            let fails = fails((self.system, mesh), at, by_reader, by_writers);
             waits.fails.push(fails);
         }
         if waits.unbounded.is_none() {
@@ -246,28 +257,49 @@ impl Queues<'_> {
         let tasks = &self.system.tasks;
         (length > self.tick).then(|| {
             format!(
-                "an operation of `{}` on `{}` may take {length} cycles, longer than a tick of {TICK}, and bounds of systems with several writers of a queue hold for shorter ones only",
+                "an operation of `{}` on `{}` may take {length} cycles, longer than a tick of {TICK}, and bounds hold for shorter ones only",
                 tasks.tasks[task].name, tasks.channels[channel].name
             )
         })
     }
+}
 
-    /// The longest operation on a port that a task writes or reads, in cycles.
-    pub(crate) fn longest(&self, task: usize, waits: &Waits) -> u64 {
-        let tasks = &self.system.tasks;
-        let uses = (0..self.ports.len()).filter(|&one| {
-            let sharing = tasks.sharing(one);
-            let mut ends = sharing.iter().map(|&one| &tasks.channels[one]);
-            ends.any(|one| one.from == task || one.to == task)
-        });
-        let lengths = uses.map(|one| {
-            let (port, channel) = (&self.ports[one], &tasks.channels[one]);
-            let write = port.write + waits.write[one] + self.interrupt(channel.from);
-            let read = port.read + waits.read[one] + self.interrupt(channel.to);
-            write.max(read)
-        });
-        lengths.max().unwrap_or(0)
-    }
+/// The longest operation on a port that a task writes or reads, with all its waits, in cycles.
+pub(super) fn longest(system: &OneShot, mesh: &Mesh<'_>, ports: &[Port], task: usize) -> u64 {
+    let tasks = &system.tasks;
+    let interrupt =
+        |task: usize| Interrupts::of(system, mesh.platform, system.core(task)).operation();
+    let uses = (0..ports.len()).filter(|&one| {
+        let sharing = tasks.sharing(one);
+        let mut ends = sharing.iter().map(|&one| &tasks.channels[one]);
+        ends.any(|one| one.from == task || one.to == task)
+    });
+    let lengths = uses.map(|one| {
+        let (port, channel) = (&ports[one], &tasks.channels[one]);
+        let write = port.write + port.write_wait + interrupt(channel.from);
+        let read = port.read + port.read_wait + interrupt(channel.to);
+        write.max(read)
+    });
+    lengths.max().unwrap_or(0)
+}
+
+/// The load of a channel's writes on others that perform one operation meanwhile, with all questions of the writer while its reader has the lock.
+pub(super) fn load(
+    system: &OneShot,
+    mesh: &Mesh<'_>,
+    (index, port): (usize, &Port),
+    turns: &[u64],
+) -> Load {
+    let channel = &system.tasks.channels[index];
+    let held = match channel.parallel {
+        Some(_) if system.master(mesh.platform).is_none() => 0,
+        _ => {
+            let interrupts = Interrupts::of(system, mesh.platform, system.core(channel.to));
+            reads(channel, turns) * port.read + interrupts.operation()
+        }
+    };
+    let asked = held / mesh.round(port.hops).max(1);
+    mesh.load_asking(system, index, port, asked, turns)
 }
 
 /// How many operations of a task may fall within one of this many nanoseconds: those of its jobs that far apart, each of which ends within its response.
@@ -285,6 +317,11 @@ mod tests {
 
     /// A reader on core 5 that takes an item in each millisecond, and writers, each with its core, period and cost.
     fn of(writers: &[(u16, u64, u64)]) -> Bounds {
+        sized(8, writers)
+    }
+
+    /// The same with items of this many bytes.
+    fn sized(size: u64, writers: &[(u16, u64, u64)]) -> Bounds {
         let mut text = String::from(
             r#"<system name="s" paradigm="one-shot" platform="epiphany3">
             <task name="reader" program="p::R" core="5" priority="99" period="1ms" cost="9us"/>"#,
@@ -292,8 +329,8 @@ mod tests {
         let mut channels = String::new();
         for (number, (core, period, cost)) in writers.iter().enumerate() {
             let of_queue = match number {
-                0 => r#"size="8B" kind="queue" slots="20""#,
-                _ => r#"joins="c0""#,
+                0 => format!(r#"size="{size}B" kind="queue" slots="20""#),
+                _ => r#"joins="c0""#.to_owned(),
             };
             text += &format!(
                 r#"<task name="w{number}" program="p::W" core="{core}" priority="{}" period="{period}ms" cost="{cost}us"/>"#,
@@ -354,7 +391,8 @@ mod tests {
     #[test]
     fn where_nothing_bounds_the_lock_it_is_said() {
         let many: Vec<_> = [0, 1, 2, 4, 6].map(|core| (core, 16, 9)).into();
-        let bounds = of(&many);
+        assert_eq!(of(&many).fails[0], None);
+        let bounds = sized(64, &many);
         let why = bounds.fails[0].clone().expect("a reason");
         assert!(why.contains("the lock of the queue c0"), "{why}");
         let each = bounds.fails.iter().flatten();
