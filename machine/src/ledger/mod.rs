@@ -233,13 +233,22 @@ impl Ledger {
 
     /// Books an interval of `ticks` in which `victim` waited because `culprit` held `resource`. Ignores an interval of length 0.
     pub fn book(&mut self, victim: Owner, culprit: Owner, resource: Resource, ticks: Tick) {
-        if ticks == 0 {
-            return;
+        if ticks != 0 {
+            self.book_each((victim, culprit, resource), ticks, 1);
         }
+    }
+
+    /// [`Ledger::book`] for this many requests of one victim that wait for the same time, of at least one tick.
+    pub fn book_each(
+        &mut self,
+        (victim, culprit, resource): (Owner, Owner, Resource),
+        ticks: Tick,
+        requests: u64,
+    ) {
         let at = self.find(victim, culprit, resource);
         let booking = &mut self.bookings[at];
-        booking.ticks += ticks;
-        booking.count += 1;
+        booking.ticks += ticks * requests;
+        booking.count += requests;
         booking.longest = booking.longest.max(ticks);
     }
 

@@ -141,12 +141,41 @@ struct Link {
     /// Credits that it has; `None`: it needs none.
     credits: Option<u32>,
     queues: Vec<VecDeque<u32>>,
-    waiting: usize,
+    waiting: Waiting,
     next_port: usize,
     busy_until: Tick,
     holder: Owner,
     statistics: LinkStatistics,
     carried: Carried,
+}
+
+/// How many packets wait for a link, by owner: whoever holds the link keeps all packets of one owner waiting for the same time, so they are booked together. It has one
+/// entry for each owner that waits.
+#[derive(Clone, Debug, Default)]
+struct Waiting {
+    /// In no order.
+    packets: Vec<(Owner, u64)>,
+    all: u64,
+}
+
+impl Waiting {
+    fn add(&mut self, owner: Owner) {
+        self.all += 1;
+        match self.packets.iter_mut().find(|one| one.0 == owner) {
+            Some(one) => one.1 += 1,
+            None => self.packets.push((owner, 1)),
+        }
+    }
+
+    fn remove(&mut self, owner: Owner) {
+        self.all -= 1;
+        let at = self.packets.iter().position(|one| one.0 == owner);
+        let at = at.expect("who leaves a queue is in it");
+        self.packets[at].1 -= 1;
+        if self.packets[at].1 == 0 {
+            self.packets.swap_remove(at);
+        }
+    }
 }
 
 /// Bytes by owner. It has one entry for each owner that sent something over the link, so the number of created activities bounds
@@ -231,7 +260,7 @@ impl Network {
                         Node::Tile(_) => None,
                     },
                     queues: vec![VecDeque::new(); ports],
-                    waiting: 0,
+                    waiting: Waiting::default(),
                     next_port: 0,
                     busy_until: 0,
                     holder: Owner::new(0, 0),
@@ -428,23 +457,22 @@ impl Network {
             (now, Event::Head { link, port, flight }) => {
                 let l = &mut self.links[link as usize];
                 let is_idle = l.busy_until <= now;
-                if is_idle && l.waiting == 0 && l.credits != Some(0) {
+                if is_idle && l.waiting.all == 0 && l.credits != Some(0) {
                     return self.grant(now, link, port, flight, observe);
                 }
-                if l.waiting == 0 && !is_idle {
+                if l.waiting.all == 0 && !is_idle {
                     // No packet waited, so no event for the moment when the link becomes free exists yet.
                     let order = order(FREE_CLASS, link, 0);
                     self.queue.push(l.busy_until, order, Event::Free { link });
                 }
                 l.queues[port as usize].push_back(flight);
-                l.waiting += 1;
+                let owner = in_flight(&mut self.flights, flight).owner;
+                l.waiting.add(owner);
                 l.statistics.delayed += 1;
-                l.statistics.queue = l.statistics.queue.max(l.waiting as u64);
+                l.statistics.queue = l.statistics.queue.max(l.waiting.all);
                 let wait = l.busy_until.saturating_sub(now);
                 l.statistics.waited += wait;
-                let f = in_flight(&mut self.flights, flight);
-                let owner = f.owner;
-                ledger.wait(&mut f.account, owner, l.holder, Resource::Link(link), wait);
+                ledger.book(owner, l.holder, Resource::Link(link), wait);
                 None
             }
             (now, Event::Free { link }) => self.next(now, link, ledger, observe),
@@ -453,16 +481,16 @@ impl Network {
                 if let Some(credits) = &mut l.credits {
                     *credits += 1;
                 }
-                if l.busy_until > now || l.waiting == 0 {
+                if l.busy_until > now || l.waiting.all == 0 {
                     return None;
                 }
                 // Only the credit was missing. What arrived or found the link free has waited since then.
                 for &waiting in l.queues.iter().flatten() {
                     let f = in_flight(&mut self.flights, waiting);
-                    let (victim, wait) = (f.owner, now - f.account.accounted());
+                    // What holds a link is booked until its end.
+                    let wait = now - f.account.accounted().max(l.busy_until);
                     l.statistics.waited += wait;
-                    let buffer = Resource::InputBuffer(link);
-                    ledger.wait(&mut f.account, victim, owner, buffer, wait);
+                    ledger.book(f.owner, owner, Resource::InputBuffer(link), wait);
                 }
                 self.next(now, link, ledger, observe)
             }
@@ -488,21 +516,23 @@ impl Network {
         let port = port.expect("a link gets free for somebody who waits");
         let flight = l.queues[port].pop_front();
         let flight = flight.expect("the queue is not empty");
-        l.waiting -= 1;
+        let f = in_flight(&mut self.flights, flight);
+        l.waiting.remove(f.owner);
+        // All of this is booked.
+        f.account.waited += now - f.account.accounted();
         let delivery = self.grant(now, link, port as u16, flight, observe);
         let l = &mut self.links[link as usize];
-        if l.waiting > 0 {
+        if l.waiting.all > 0 {
             self.queue.push(
                 l.busy_until,
                 order(FREE_CLASS, link, 0),
                 Event::Free { link },
             );
             let wait = l.busy_until - now;
-            l.statistics.waited += wait * l.waiting as u64;
-            for &waiting in l.queues.iter().flatten() {
-                let f = in_flight(&mut self.flights, waiting);
-                let owner = f.owner;
-                ledger.wait(&mut f.account, owner, l.holder, Resource::Link(link), wait);
+            l.statistics.waited += wait * l.waiting.all;
+            for &(victim, packets) in &l.waiting.packets {
+                let of = (victim, l.holder, Resource::Link(link));
+                ledger.book_each(of, wait, packets);
             }
         }
         delivery

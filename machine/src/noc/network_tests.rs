@@ -120,6 +120,30 @@ fn n_flows_share_a_link_in_turn() {
     }
 }
 
+/// Tile 0 sends two chunks, each 33 cycles on the last link; tile 1 three packets of 5 cycles, whose heads are there at 9, 14 and 19. The first chunk has the link from 7 to
+/// 40, then the links are in turn: a packet to 45, the other chunk to 78, the other packets.
+#[test]
+fn packets_of_one_owner_that_wait_together_are_booked_one_by_one() {
+    let mut network = Network::new(&config(Topology::Crossbar), &tiles(3));
+    network.inject(0, write(0, 0, 2, 1024)).unwrap();
+    for _ in 0..3 {
+        network.inject(8, write(8, 1, 2, 64)).unwrap();
+    }
+    let mut ledger = Ledger::new();
+    run(&mut network, &mut ledger);
+    let shared = Resource::Link(5);
+    let of = |culprit: TileId| {
+        let all = ledger.bookings();
+        let found = all
+            .iter()
+            .find(|b| (b.victim.tile, b.culprit.tile) == (1, culprit) && b.resource == shared);
+        let found = found.expect("it waited");
+        (found.ticks / 4, found.count, found.longest / 4)
+    };
+    assert_eq!(of(0), (31 + 26 + 21 + 2 * 33, 5, 33));
+    assert_eq!(of(1), (2 * 5 + 5, 3, 5));
+}
+
 #[test]
 fn a_small_packet_waits_for_at_most_one_chunk() {
     // Tile 0 sends eight chunks of 512 bytes to tile 2, tile 1 a packet without payload, arriving in the middle of the
