@@ -365,3 +365,77 @@ fn a_task_in_ada_is_told_by_a_channel() {
     );
     assert!(variant.tasks[1].jobs <= 11, "{:?}", variant.tasks[1]);
 }
+
+/// A protected operation that calls its own object from outside (directly, from a function, over another object, or in the body of an entry that it serves)
+/// stops its task. Tasks that use such an object afterwards, and nested calls of other objects, go on with interrupts allowed.
+#[test]
+fn a_protected_operation_that_calls_its_own_object_is_told() {
+    if !has_gnat() {
+        return;
+    }
+    let spec = "package Nested is\n   task Caller;\n   task Reader;\n   task Chain;\n   task Waiter;\n   task Opener;\n   task Other;\nend Nested;\n";
+    let body = include_str!("data/nested.adb.in");
+    let tasks = ["Caller", "Reader", "Chain", "Waiter", "Opener", "Other"]
+        .map(|name| (name.to_lowercase(), format!("nested.adb::{name}")));
+    let tasks: Vec<(&str, &str, u64)> = tasks
+        .iter()
+        .map(|(name, program)| (&**name, &**program, 10))
+        .collect();
+    let (folder, system) = folder(&[("nested.ads", spec), ("nested.adb", body)], &tasks);
+    // In an entry's body, such a call looks like a recursion, so the build refuses it unless the stack is stated.
+    let said = refusal(&system);
+    assert!(
+        said.contains("a stack without a bound: recursion:") && said.contains("nested__c__get"),
+        "{said}"
+    );
+    let stated = described(&tasks).replace("cost=\"20us\"", "cost=\"3ms\" stack=\"1KiB\"");
+    let stated_system = folder.path().join("stated.xml");
+    std::fs::write(&stated_system, stated).expect("it is written");
+    let finished = run(&stated_system, &[]).expect("it runs");
+    let line = |of: &str| {
+        let before = body.split(of).next().expect("a text");
+        format!("nested.adb:{}", before.lines().count() + 1)
+    };
+    let own = "      procedure Add is\n      begin\n         Count := Count + 1;\n      end Add;\n      function";
+    let a = "      procedure Add is\n      begin\n         Count := Count + 1;\n         B.Add;";
+    let c = "      procedure Add is\n      begin\n         Count := Count + 1;\n      end Add;\n      entry Get";
+    let mut told: Vec<(&str, String)> = Vec::new();
+    for one in &finished.result.variants[0].incidents {
+        assert_eq!(one.kind, IncidentKind::Crash, "{one:?}");
+        assert!(
+            one.what.contains(", cause 25 at 0x")
+                && one
+                    .what
+                    .contains("a protected operation calls its own object"),
+            "{one:?}"
+        );
+        let place = &one.what[one.what.find("nested.adb:").expect("a line")..];
+        let place = place.split(|byte: char| byte == ',' || byte.is_whitespace());
+        told.push((
+            &one.application,
+            place.into_iter().next().unwrap_or_default().to_owned(),
+        ));
+    }
+    told.sort();
+    let expected = [
+        ("caller", line(own)),
+        ("chain", line(a)),
+        ("opener", line(c)),
+        ("reader", line(own)),
+    ];
+    assert_eq!(told, expected);
+    let console = &finished.consoles[0];
+    assert!(
+        console.matches("core 0: others go on\n").count() >= 9,
+        "{console}"
+    );
+    for wrong in [
+        "caller goes",
+        "reader got",
+        "chain goes",
+        "opener goes",
+        "waiter got",
+    ] {
+        assert!(!console.contains(wrong), "{console}");
+    }
+}

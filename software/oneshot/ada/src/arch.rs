@@ -424,21 +424,46 @@ unsafe extern "C" fn bulkhead_ada_wake(record: *const Record) {
     unsafe { &(*record).entry }.set_true();
 }
 
-/// Masks interrupts; returns whether they were unmasked.
-#[unsafe(no_mangle)]
-extern "C" fn bulkhead_ada_mask() -> u64 {
-    let before: u64;
-    // SAFETY: fewer interrupts break nothing.
-    unsafe { asm!("csrrci {0}, mstatus, 8", out(reg) before, options(nostack)) };
-    before & 8
+// `bulkhead_ada_seize(status)`: masks interrupts and locks a protected object. Its status has the record of the task that locked it, or 0, and in bit 0 whether
+// interrupts were unmasked. Only a call from the object's own operation finds it locked by the running task: jobs do not preempt each other, handlers do not
+// get in, and a job that has ended has unlocked it. A lock of a task that stopped counts for nothing. Assembly, because the return address says who called.
+global_asm!(
+    ".section .text.bulkhead_ada_seize, \"ax\"",
+    ".globl bulkhead_ada_seize",
+    "bulkhead_ada_seize:",
+    "    csrrci t0, mstatus, 8",
+    "    ld t1, bulkhead_ada_current",
+    "    ld t2, 0(a0)",
+    "    andi t2, t2, -2",
+    "    bnez t2, 3f",
+    "2:  srli t0, t0, 3",
+    "    andi t0, t0, 1",
+    "    or t0, t0, t1",
+    "    sd t0, 0(a0)",
+    "    ret",
+    "3:  bne t1, t2, 2b",
+    "    mv a1, a0",
+    "    addi a0, ra, -4",
+    "    j {nested}",
+    nested = sym nested,
+);
+
+extern "C" fn nested(at: u64, object: u64) -> ! {
+    bulkhead_oneshot::nested(at, object)
 }
 
-/// Takes that back.
-#[unsafe(no_mangle)]
-extern "C" fn bulkhead_ada_unmask(before: u64) {
-    // SAFETY: interrupts are as they were before.
-    unsafe { asm!("csrs mstatus, {0}", in(reg) before, options(nostack)) };
-}
+// `bulkhead_ada_release(status)`: takes that back.
+global_asm!(
+    ".section .text.bulkhead_ada_release, \"ax\"",
+    ".globl bulkhead_ada_release",
+    "bulkhead_ada_release:",
+    "    ld t0, 0(a0)",
+    "    sd zero, 0(a0)",
+    "    andi t0, t0, 1",
+    "    slli t0, t0, 3",
+    "    csrs mstatus, t0",
+    "    ret",
+);
 
 /// A text of Ada.
 ///
