@@ -9,6 +9,9 @@ pub const IMAGE_SIZE: u64 = 32 * 1024;
 pub const PORTS_OFFSET: u64 = IMAGE_SIZE - PORTS as u64 * PORT_SIZE;
 /// Cause of a job that has not left enough stack for an interrupt; the specification leaves this number to platforms.
 pub const NO_ROOM: u64 = 24;
+
+/// Cause that the run time of Ada reports when a protected operation calls its own object from outside. The value is the object's address.
+pub const NESTED: u64 = 25;
 /// Ports of a core.
 pub const PORTS: usize = 16;
 /// Bytes of a port record (m2os-mc-ngres21, section 5.1).

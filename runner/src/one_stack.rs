@@ -29,6 +29,7 @@ pub const ENDS: &[&str] = &[
     "bulkhead_ada_wait_kept",
     "bulkhead_ada_wait_for",
     "bulkhead_ada_next",
+    "bulkhead_ada_next_section",
 ];
 
 /// The call among these that makes a procedure keep its frame.

@@ -13,7 +13,7 @@ use crate::observed::{console_text, printed};
 use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
 use crate::programs::{Library, Program};
 use bulkhead_abi::memory_map::MEMORY_BASE;
-use bulkhead_abi::one_shot::{IMAGE_SIZE, NO_ROOM, marker};
+use bulkhead_abi::one_shot::{IMAGE_SIZE, NESTED, NO_ROOM, marker};
 use bulkhead_machine::machine::Machine;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
@@ -353,6 +353,7 @@ fn trap(line: &str) -> Option<(String, u64)> {
     let pc = u64::from_str_radix(rest.split_once(',')?.0, 16).ok()?;
     let cause = match cause.parse().ok()? {
         NO_ROOM => "less stack is left than an interrupt needs".to_owned(),
+        NESTED => "a protected operation calls its own object".to_owned(),
         cause => crate::trap::cause(cause),
     };
     Some((cause, pc))

@@ -303,6 +303,11 @@ fn panic(info: &core::panic::PanicInfo) -> ! {
     fail([b", panic at ", file.as_bytes(), b":", line, b"", b""])
 }
 
+/// A protected operation calls its own object, at this address: the same as a trap with a cause of its own.
+pub fn nested(at: u64, object: u64) -> ! {
+    fault(bulkhead_abi::one_shot::NESTED, at, object)
+}
+
 /// The task whose job runs stops for ever; the reason goes to the console.
 pub fn stop(reason: &str) -> ! {
     fail([b", ", reason.as_bytes(), b"", b"", b"", b""])

@@ -365,3 +365,231 @@ fn a_task_in_ada_is_told_by_a_channel() {
     );
     assert!(variant.tasks[1].jobs <= 11, "{:?}", variant.tasks[1]);
 }
+
+/// A protected operation that calls its own object from outside (directly, from a function, over another object, or in the body of an entry that it serves)
+/// stops its task. Tasks that use such an object afterwards, and nested calls of other objects, go on with interrupts allowed.
+#[test]
+fn a_protected_operation_that_calls_its_own_object_is_told() {
+    if !has_gnat() {
+        return;
+    }
+    let spec = "package Nested is\n   task Caller;\n   task Reader;\n   task Chain;\n   task Waiter;\n   task Opener;\n   task Other;\nend Nested;\n";
+    let body = include_str!("data/nested.adb.in");
+    let tasks = ["Caller", "Reader", "Chain", "Waiter", "Opener", "Other"]
+        .map(|name| (name.to_lowercase(), format!("nested.adb::{name}")));
+    let tasks: Vec<(&str, &str, u64)> = tasks
+        .iter()
+        .map(|(name, program)| (&**name, &**program, 10))
+        .collect();
+    let (folder, system) = folder(&[("nested.ads", spec), ("nested.adb", body)], &tasks);
+    // In an entry's body, such a call looks like a recursion, so the build refuses it unless the stack is stated.
+    let said = refusal(&system);
+    assert!(
+        said.contains("a stack without a bound: recursion:") && said.contains("nested__c__get"),
+        "{said}"
+    );
+    let stated = described(&tasks).replace("cost=\"20us\"", "cost=\"3ms\" stack=\"1KiB\"");
+    let stated_system = folder.path().join("stated.xml");
+    std::fs::write(&stated_system, stated).expect("it is written");
+    let finished = run(&stated_system, &[]).expect("it runs");
+    let line = |of: &str| {
+        let before = body.split(of).next().expect("a text");
+        format!("nested.adb:{}", before.lines().count() + 1)
+    };
+    let own = "      procedure Add is\n      begin\n         Count := Count + 1;\n      end Add;\n      function";
+    let a = "      procedure Add is\n      begin\n         Count := Count + 1;\n         B.Add;";
+    let c = "      procedure Add is\n      begin\n         Count := Count + 1;\n      end Add;\n      entry Get";
+    let mut told: Vec<(&str, String)> = Vec::new();
+    for one in &finished.result.variants[0].incidents {
+        assert_eq!(one.kind, IncidentKind::Crash, "{one:?}");
+        assert!(
+            one.what.contains(", cause 25 at 0x")
+                && one
+                    .what
+                    .contains("a protected operation calls its own object"),
+            "{one:?}"
+        );
+        let place = &one.what[one.what.find("nested.adb:").expect("a line")..];
+        let place = place.split(|byte: char| byte == ',' || byte.is_whitespace());
+        told.push((
+            &one.application,
+            place.into_iter().next().unwrap_or_default().to_owned(),
+        ));
+    }
+    told.sort();
+    let expected = [
+        ("caller", line(own)),
+        ("chain", line(a)),
+        ("opener", line(c)),
+        ("reader", line(own)),
+    ];
+    assert_eq!(told, expected);
+    let console = &finished.consoles[0];
+    assert!(
+        console.matches("core 0: others go on\n").count() >= 9,
+        "{console}"
+    );
+    for wrong in [
+        "caller goes",
+        "reader got",
+        "chain goes",
+        "opener goes",
+        "waiter got",
+    ] {
+        assert!(!console.contains(wrong), "{console}");
+    }
+}
+
+/// A unit of the folder `data` with these tasks, and how its run of 100 ms ended.
+fn tried(unit: &str, body: &str, tasks: &[&str]) -> bulkhead_runner::run::Finished {
+    let name = unit.to_lowercase();
+    let declared: String = tasks
+        .iter()
+        .map(|task| format!("   task {task};\n"))
+        .collect();
+    let spec = format!("package {unit} is\n{declared}end {unit};\n");
+    let all: Vec<(String, String)> = tasks
+        .iter()
+        .map(|task| (task.to_lowercase(), format!("{name}.adb::{task}")))
+        .collect();
+    let all: Vec<(&str, &str, u64)> = all.iter().map(|one| (&*one.0, &*one.1, 10)).collect();
+    let files = [
+        (&*format!("{name}.ads"), &*spec),
+        (&*format!("{name}.adb"), body),
+    ];
+    let (_folder, system) = folder(&files, &all);
+    run(&system, &[]).expect("it runs")
+}
+
+/// A body that ends at once, after a delay, after a call of an entry with parameters, and out of a loop: the task never runs again, and others go on.
+#[test]
+fn a_task_whose_body_ends_never_runs_again() {
+    if !has_gnat() {
+        return;
+    }
+    let tasks = ["Once", "Twice", "Nothing", "After"];
+    let finished = tried("Ends", include_str!("data/ends.adb.in"), &tasks);
+    let variant = &finished.result.variants[0];
+    assert_eq!(variant.incidents, []);
+    let jobs: Vec<u64> = variant.tasks.iter().map(|task| task.jobs).collect();
+    assert_eq!(jobs, [1, 3, 1, 6]);
+    let lines: Vec<&str> = finished.consoles[0].lines().collect();
+    let expected = [
+        "once",
+        "first",
+        "second",
+        "after 1",
+        "after 2",
+        "after 3",
+        "third 7",
+        "after 4",
+        "after 5",
+        "after all",
+    ];
+    let expected = expected.map(|line| format!("core 0: {line}"));
+    assert_eq!(lines, expected);
+}
+
+/// Exceptions of the language are handled in the block that raises them, also by a handler that waits; one of a procedure that the block calls stops the task.
+#[test]
+fn an_exception_is_handled_where_it_is_raised() {
+    if !has_gnat() {
+        return;
+    }
+    let body = include_str!("data/handled.adb.in");
+    let tasks = ["Handles", "Waits", "Checks", "Calls", "Any"];
+    let finished = tried("Handled", body, &tasks);
+    let variant = &finished.result.variants[0];
+    let mut lines = body.lines();
+    let line =
+        lines.position(|line| line.starts_with("   procedure Raises") && line.ends_with("is"));
+    // The raise statement is three lines below.
+    let raised = line.expect("a procedure") + 4;
+    let incidents: Vec<_> = variant.incidents.iter().map(|one| &*one.what).collect();
+    assert_eq!(
+        incidents,
+        [format!(
+            "stopped: task 3, exception at handled.adb:{raised}"
+        )]
+    );
+    let count = |what: &str| {
+        finished.consoles[0]
+            .matches(&format!("core 0: {what}\n"))
+            .count()
+    };
+    assert_eq!(count("handles: constraint error"), 1);
+    assert_eq!(count("waits: handled"), 3);
+    assert!(count("waits: waited in a handler") >= 3);
+    assert_eq!(
+        (count("check: none"), count("check: constraint error")),
+        (3, 7)
+    );
+    assert_eq!((count("others: none"), count("others: handled")), (9, 1));
+    assert_eq!((count("calls: none"), count("calls: handled")), (1, 0));
+}
+
+#[test]
+fn an_exception_with_a_name_of_its_own_is_refused() {
+    if !has_gnat() {
+        return;
+    }
+    let body = blink(
+        &format!("{NEXT}\n   Mine : exception;"),
+        "",
+        &LOOP.replace(
+            "Count + 1;",
+            "Count + 1;\n         if Count = 3 then raise Mine; end if;",
+        ),
+    );
+    let (_folder, system) = folder(&[("blink.ads", BLINK_SPEC), ("blink.adb", &body)], &WORKER);
+    let said = refusal(&system);
+    assert!(
+        said.contains("blink.adb:12:") && said.contains("Ada.Exceptions.Raise_Exception"),
+        "{said}"
+    );
+}
+
+/// Two tasks compute with floating point in turn; each goes on with its own values. A local one that a task needs behind a delay is refused, as others are.
+#[test]
+fn tasks_compute_with_floating_point() {
+    if !has_gnat() {
+        return;
+    }
+    let finished = tried(
+        "Floats",
+        include_str!("data/floats.adb.in"),
+        &["One", "Two"],
+    );
+    holds(&finished.result);
+    // Newton's method, an iteration in each job.
+    let told = |what: &str| -> Vec<i64> {
+        let lines = finished.consoles[0].lines();
+        lines
+            .filter_map(|line| line.strip_prefix(what)?.parse().ok())
+            .collect()
+    };
+    for (what, number) in [("core 0: two ", 2.0), ("core 0: three ", 3.0)] {
+        let mut value = 1.0_f64;
+        let expected: Vec<i64> = (0..10)
+            .map(|_| {
+                value = (value + number / value) / 2.0;
+                (value * 1.0e15).round() as i64
+            })
+            .collect();
+        assert_eq!(told(what), expected, "{what}");
+    }
+    let local = blink(
+        NEXT,
+        "      Half : Long_Float := 0.5;",
+        &LOOP.replace(
+            "Count := Count + 1;",
+            "Half := Half * 1.5;\n         Count := Long_Long_Integer (Half);",
+        ),
+    );
+    let (_folder, system) = folder(&[("blink.ads", BLINK_SPEC), ("blink.adb", &local)], &WORKER);
+    let said = refusal(&system);
+    assert!(
+        said.contains("this needs a local value from before the task waited"),
+        "{said}"
+    );
+}

@@ -278,19 +278,6 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
                 format!("write slots=\"...\", 1 to {SLOTS}"),
             ));
         }
-        let ends = [(channel.from, "from"), (channel.to, "to")];
-        let in_ada = |end: &&(usize, &str)| system.programs[end.0].name.contains(".adb::");
-        let other = ends.iter().find(in_ada);
-        if let Some((task, end)) = other.filter(|_| channel.parallel.is_some()) {
-            errors.push(wrong(
-                format!(
-                    "`{}` of a parallel section is written in Ada",
-                    tasks.tasks[*task].name
-                ),
-                node.place(end),
-                "write it in Rust or C: Ada has no parallel sections",
-            ));
-        }
     }
 }
 

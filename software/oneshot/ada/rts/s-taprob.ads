@@ -25,13 +25,17 @@ package System.Tasking.Protected_Objects with Preelaborate is
 
 private
 
-   --  Bits of the hart's status that allowed interrupts before.
+   --  Who has locked the object, and whether interrupts were allowed before; 0: nobody.
+   type Lock_Status is new Long_Long_Integer;
    type Protection is limited record
-      Status : Long_Long_Integer := 0;
+      Status : aliased Lock_Status := 0;
    end record;
 
-   function Mask return Long_Long_Integer with Import, Convention => C, External_Name => "bulkhead_ada_mask";
-   procedure Unmask (Status : Long_Long_Integer)
-     with Import, Convention => C, External_Name => "bulkhead_ada_unmask";
+   --  Masks interrupts. A task that has locked the object stops, because an operation of the object called it from outside (RM 9.5.1(17)).
+   procedure Seize (Status : in out Lock_Status)
+     with Import, Convention => C, External_Name => "bulkhead_ada_seize";
+   --  Allows interrupts again if they were allowed before.
+   procedure Release (Status : in out Lock_Status)
+     with Import, Convention => C, External_Name => "bulkhead_ada_release";
 
 end System.Tasking.Protected_Objects;

@@ -17,12 +17,12 @@ package body System.Tasking.Protected_Objects.Entries is
 
    procedure Lock_Entries (Object : Protection_Entries_Access) is
    begin
-      Object.Common.Status := Mask;
+      Seize (Object.Common.Status);
    end Lock_Entries;
 
    procedure Unlock_Entries (Object : Protection_Entries_Access) is
    begin
-      Unmask (Object.Common.Status);
+      Release (Object.Common.Status);
    end Unlock_Entries;
 
 end System.Tasking.Protected_Objects.Entries;

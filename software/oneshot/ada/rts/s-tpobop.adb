@@ -49,23 +49,24 @@ package body System.Tasking.Protected_Objects.Operations is
    procedure Service_Entries (Object : Entries.Protection_Entries_Access) is
    begin
       Serve_Others (Object);
-      Unmask (Object.Common.Status);
+      Release (Object.Common.Status);
    end Service_Entries;
 
    function Waits
      (Object : Entries.Protection_Entries_Access; E : Protected_Entry_Index; Parameters : Address) return Boolean
    is
-      Status : constant Long_Long_Integer := Mask;
    begin
+      Seize (Object.Common.Status);
       if Body_Of (Object, E).Barrier (Object.Compiler_Info, E) then
          Body_Of (Object, E).Action (Object.Compiler_Info, Parameters, E);
          Serve_Others (Object);
-         Unmask (Status);
+         Release (Object.Common.Status);
          return False;
       elsif Object.Waiting (E).Caller /= Null_Address then
          Second_Caller;
       end if;
       Object.Waiting (E) := (Current, Parameters);
+      Object.Common.Status := 0;
       return True;
    end Waits;
 

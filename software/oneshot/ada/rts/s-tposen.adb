@@ -35,12 +35,12 @@ package body System.Tasking.Protected_Objects.Single_Entry is
 
    procedure Lock_Entry (Object : Protection_Entry_Access) is
    begin
-      Object.Common.Status := Mask;
+      Seize (Object.Common.Status);
    end Lock_Entry;
 
    procedure Unlock_Entry (Object : Protection_Entry_Access) is
    begin
-      Unmask (Object.Common.Status);
+      Release (Object.Common.Status);
    end Unlock_Entry;
 
    procedure Service_Entry (Object : Protection_Entry_Access) is
@@ -55,23 +55,23 @@ package body System.Tasking.Protected_Objects.Single_Entry is
          end if;
          Wake (Caller);
       end if;
-      Unmask (Object.Common.Status);
+      Release (Object.Common.Status);
    end Service_Entry;
 
    function Waits (Object : Protection_Entry_Access; Parameters : Address) return Boolean is
-      Status : constant Long_Long_Integer := Mask;
-      Is_Closed : constant Boolean := not Object.Its_Body.Barrier (Object.Compiler_Info, 1);
    begin
-      if not Is_Closed then
+      Seize (Object.Common.Status);
+      if Object.Its_Body.Barrier (Object.Compiler_Info, 1) then
          Object.Its_Body.Action (Object.Compiler_Info, Parameters, 1);
       elsif Object.Caller /= Null_Address then
          Second_Caller;
       else
          Object.Caller := Current;
          Object.Parameters := Parameters;
+         Object.Common.Status := 0;
          return True;
       end if;
-      Unmask (Status);
+      Release (Object.Common.Status);
       return False;
    end Waits;
 

@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 use bulkhead_oneshot::described::Releases;
+use bulkhead_oneshot::parallel::raw;
 use bulkhead_oneshot::sync::SuspensionObject;
 use bulkhead_oneshot::{Job, console, leave, stop, stop_at};
 use core::arch::{asm, global_asm};
@@ -376,6 +377,7 @@ ends!("bulkhead_ada_wait", wait);
 ends!("bulkhead_ada_wait_kept", wait);
 ends!("bulkhead_ada_wait_for", wait_for);
 ends!("bulkhead_ada_next", next);
+ends!("bulkhead_ada_next_section", next_section);
 ends!("bulkhead_ada_end", end);
 
 /// Nanoseconds of a tick.
@@ -391,6 +393,10 @@ extern "C" fn next() -> ! {
     // SAFETY: a job of a task in Ada runs, so this is its record, and only its jobs use the releases.
     let releases = unsafe { &mut *(*bulkhead_ada_current.0.get()).releases.get() };
     leave(|job| releases.next(job))
+}
+
+extern "C" fn next_section() -> ! {
+    leave(raw::next)
 }
 
 fn wait_at(object: &'static SuspensionObject) -> ! {
@@ -424,21 +430,48 @@ unsafe extern "C" fn bulkhead_ada_wake(record: *const Record) {
     unsafe { &(*record).entry }.set_true();
 }
 
-/// Masks interrupts; returns whether they were unmasked.
-#[unsafe(no_mangle)]
-extern "C" fn bulkhead_ada_mask() -> u64 {
-    let before: u64;
-    // SAFETY: fewer interrupts break nothing.
-    unsafe { asm!("csrrci {0}, mstatus, 8", out(reg) before, options(nostack)) };
-    before & 8
+// `bulkhead_ada_seize(status)`: masks interrupts and locks a protected object. Its status has the record of the task that locked it, or 0, and in bit 0 whether
+// interrupts were unmasked. Only a call from the object's own operation finds it locked by the running task: jobs do not preempt each other, handlers do not
+// get in, and a job that has ended has unlocked it. A lock of a task that stopped counts for nothing. Assembly, because the return address says who called.
+global_asm!(
+    ".section .text.bulkhead_ada_seize, \"ax\"",
+    ".globl bulkhead_ada_seize",
+    "bulkhead_ada_seize:",
+    "    csrrci t0, mstatus, 8",
+    "    ld t1, bulkhead_ada_current",
+    "    ld t2, 0(a0)",
+    "    andi t2, t2, -2",
+    "    bnez t2, 3f",
+    "2:  srli t0, t0, 3",
+    "    andi t0, t0, 1",
+    "    or t0, t0, t1",
+    "    sd t0, 0(a0)",
+    "    ret",
+    "3:  bne t1, t2, 2b",
+    "    mv a1, a0",
+    "    addi a0, ra, -4",
+    // The job is over, so it costs no stack.
+    "    la sp, __stack_top",
+    "    j {nested}",
+    nested = sym nested,
+);
+
+extern "C" fn nested(at: u64, object: u64) -> ! {
+    bulkhead_oneshot::nested(at, object)
 }
 
-/// Takes that back.
-#[unsafe(no_mangle)]
-extern "C" fn bulkhead_ada_unmask(before: u64) {
-    // SAFETY: interrupts are as they were before.
-    unsafe { asm!("csrs mstatus, {0}", in(reg) before, options(nostack)) };
-}
+// `bulkhead_ada_release(status)`: takes that back.
+global_asm!(
+    ".section .text.bulkhead_ada_release, \"ax\"",
+    ".globl bulkhead_ada_release",
+    "bulkhead_ada_release:",
+    "    ld t0, 0(a0)",
+    "    sd zero, 0(a0)",
+    "    andi t0, t0, 1",
+    "    slli t0, t0, 3",
+    "    csrs mstatus, t0",
+    "    ret",
+);
 
 /// A text of Ada.
 ///
@@ -463,6 +496,49 @@ unsafe extern "C" fn bulkhead_ada_print_number(line: *const u8, length: i64, num
     let digits = console::decimal(number.unsigned_abs(), &mut digits);
     // SAFETY: a string of Ada.
     console::pieces(&[unsafe { text(line, length) }, sign, digits]);
+}
+
+/// Why a task stops that begins a second section in a job.
+const AGAIN: &str = "a second section, but Next_Section has not ended the job of the first one";
+
+/// `Bulkhead.Sections`: begins a section; what `bh_begin` returns.
+///
+/// # Safety
+/// The words of a `bh_section` and of so many `bh_helper`s, and a constant string of Ada.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bulkhead_ada_begin_section(
+    section: *mut u8,
+    helpers: *mut u8,
+    count: usize,
+    file: *const u8,
+    length: i64,
+    line: u64,
+) -> i32 {
+    // SAFETY: as the caller's.
+    unsafe {
+        bulkhead_oneshot_c::arch::begin(section, helpers, count, AGAIN, || {
+            (text(file, length), line)
+        })
+    }
+}
+
+/// `Bulkhead.Sections`: waits for a slice; what `bh_slice` returns.
+///
+/// # Safety
+/// The words of a `bh_help`, room for a slice of this size, and a constant string of Ada.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bulkhead_ada_slice(
+    help: *mut u8,
+    slice: *mut u8,
+    size: usize,
+    file: *const u8,
+    length: i64,
+    line: u64,
+) -> i32 {
+    // SAFETY: as the caller's.
+    unsafe {
+        bulkhead_oneshot_c::arch::slice(help, slice, size, AGAIN, || (text(file, length), line))
+    }
 }
 
 #[unsafe(no_mangle)]

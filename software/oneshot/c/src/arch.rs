@@ -429,41 +429,54 @@ fn refusal(refused: Refused) -> i32 {
     }
 }
 
+/// Why a task stops that begins a second section in a job.
+const AGAIN: &str = "a second section, but bh_next_section has not ended the job of the first one";
+
+/// File and line of a call, found out only when they are told.
+type Place = (&'static [u8], u64);
+
 /// A job that begins a second section, or waits for a second slice, stops its task, because its bound counts one wait.
+fn sole<T>(
+    result: Result<T, Refused>,
+    reason: &str,
+    place: impl FnOnce() -> Place,
+) -> Result<T, Refused> {
+    if matches!(result, Err(Refused::Again)) {
+        let (file, line) = place();
+        stop_at(reason, file, line);
+    }
+    result
+}
+
+/// A place in a file in C.
 ///
 /// # Safety
 /// `file` is a string of C that is never changed.
-unsafe fn sole<T>(
-    result: Result<T, Refused>,
-    file: *const core::ffi::c_char,
-    line: u64,
-) -> Result<T, Refused> {
-    if matches!(result, Err(Refused::Again)) {
-        // SAFETY: as the caller's.
-        let file = unsafe { CStr::from_ptr(file) };
-        let reason = "a second section, but bh_next_section has not ended the job of the first one";
-        stop_at(reason, file.to_bytes(), line);
-    }
-    result
+unsafe fn in_c(file: *const core::ffi::c_char, line: u64) -> Place {
+    // SAFETY: as the caller's.
+    (unsafe { CStr::from_ptr(file) }.to_bytes(), line)
 }
 
 fn done(result: Result<(), Refused>) -> i32 {
     result.map_or_else(refusal, |()| 1)
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn bh_begin_at(
-    section: *mut CSection,
-    helpers: *mut Lazy<Helper>,
+/// Begins a section, for a language with its own reason and place of a second one. Returns what `bh_begin` does.
+///
+/// # Safety
+/// The words of a `bh_section` and of so many `bh_helper`s, which no other code uses.
+pub unsafe fn begin(
+    section: *mut u8,
+    helpers: *mut u8,
     count: usize,
-    file: *const core::ffi::c_char,
-    line: u64,
+    reason: &str,
+    place: impl FnOnce() -> Place,
 ) -> i32 {
-    // SAFETY: so many helpers of the header.
+    let (section, helpers) = (section.cast::<CSection>(), helpers.cast::<Lazy<Helper>>());
+    // SAFETY: as the caller's.
     let all = (0..count).map(|helper| unsafe { helper_at(helpers, helper) });
     // What it says of a section that fails: no helper can be asked.
-    // SAFETY: the header's macro passes the file's name.
-    let (begun, count) = match unsafe { sole(Section::begin(all), file, line) } {
+    let (begun, count) = match sole(Section::begin(all), reason, place) {
         Ok(begun) => (Ok(begun), count),
         Err(refused) => (Err(refused), 0),
     };
@@ -482,6 +495,22 @@ unsafe extern "C" fn bh_begin_at(
             }
             Err(refused) => refusal(refused),
         }
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_begin_at(
+    section: *mut CSection,
+    helpers: *mut Lazy<Helper>,
+    count: usize,
+    file: *const core::ffi::c_char,
+    line: u64,
+) -> i32 {
+    // SAFETY: a section and helpers of the header, whose macro passes the file's name.
+    unsafe {
+        begin(section.cast(), helpers.cast(), count, AGAIN, || {
+            in_c(file, line)
+        })
     }
 }
 
@@ -518,19 +547,35 @@ unsafe extern "C" fn bh_collect(
     }
 }
 
+/// Waits for a slice, for a language with its own reason and place of a second one. Returns what `bh_slice` does.
+///
+/// # Safety
+/// The words of a `bh_help`, which no other code uses, and room for a slice of this size.
+pub unsafe fn slice(
+    help: *mut u8,
+    slice: *mut u8,
+    size: usize,
+    reason: &str,
+    place: impl FnOnce() -> Place,
+) -> i32 {
+    // SAFETY: as the caller's.
+    unsafe {
+        let help = made(help.cast::<Lazy<Help>>());
+        let taken = help.slice(core::slice::from_raw_parts_mut(slice, size));
+        done(sole(taken, reason, place))
+    }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn bh_slice_at(
     help: *mut Lazy<Help>,
-    slice: *mut u8,
+    room: *mut u8,
     size: usize,
     file: *const core::ffi::c_char,
     line: u64,
 ) -> i32 {
     // SAFETY: a help of the header, room for a slice of this size, and the file's name of the header's macro.
-    unsafe {
-        let taken = made(help).slice(core::slice::from_raw_parts_mut(slice, size));
-        done(sole(taken, file, line))
-    }
+    unsafe { slice(help.cast(), room, size, AGAIN, || in_c(file, line)) }
 }
 
 #[unsafe(no_mangle)]

@@ -1,0 +1,2 @@
+package body Filter_On_4 is
+end Filter_On_4;
