@@ -513,9 +513,7 @@ fn once(
             port.read_wait += turns[channel.from] * rivals[index].read;
         }
     }
-    let of_each = 0..tasks.tasks.len();
-    let longest = of_each.map(|task| longest(system, &mesh, &ports, task));
-    let longest = longest.collect();
+    let longest = longest(system, &mesh, &ports);
     let mut inflated = tasks.clone();
     // The kernel releases each job a period after the previous one, unless a message does.
     inflated.periodic = true;

@@ -79,6 +79,59 @@ pub(crate) struct Rivals {
     /// Outstanding loads and stores of all of them.
     loads: u64,
     stores: u64,
+    /// There are none, so nothing takes turns with an operation.
+    nobody: bool,
+}
+
+/// Cores that wait for a lock at another core, each with at most one question or answer under way for each port.
+pub(crate) struct Asking {
+    /// For each link behind a router: where those questions and answers come from, and who asks.
+    over: BTreeMap<Link, Vec<(u32, u16)>>,
+    /// For each core: who asks there.
+    at: BTreeMap<u16, Vec<u16>>,
+}
+
+impl Asking {
+    /// Each pair is a core that asks, and the one whose memory has the lock.
+    pub(crate) fn new(mesh: &Mesh<'_>, pairs: impl Iterator<Item = (u16, u16)>) -> Self {
+        let mut all = Self {
+            over: BTreeMap::new(),
+            at: BTreeMap::new(),
+        };
+        for (from, to) in pairs {
+            all.at.entry(to).or_default().push(from);
+            let (there, back) = (mesh.way(from, to), mesh.way(to, from));
+            for (plane, before, (at, after)) in turns(READS, &there).chain(turns(DATA, &back)) {
+                let link = all.over.entry((plane, at, after)).or_default();
+                link.push((before, from));
+            }
+        }
+        all
+    }
+
+    /// As they meet an operation of the core `from` on a port of the core `to`, whose packets take the links of `own`.
+    pub(crate) fn beside(&self, own: &Load, (from, to): (u16, u16)) -> Rivals {
+        let others = self.at.get(&to).into_iter().flatten();
+        let mut through: BTreeMap<Turn, u64> = BTreeMap::new();
+        let mut ports: BTreeMap<Link, BTreeSet<u32>> = BTreeMap::new();
+        for (&(plane, at, after), asking) in own
+            .links
+            .keys()
+            .filter_map(|link| self.over.get_key_value(link))
+        {
+            for &(before, _) in asking.iter().filter(|one| one.1 != from) {
+                *through.entry((plane, before, (at, after))).or_default() += 1;
+                ports.entry((plane, at, after)).or_default().insert(before);
+            }
+        }
+        Rivals {
+            through: Some(through),
+            ports,
+            loads: others.filter(|one| **one != from).count() as u64,
+            stores: 0,
+            nobody: !self.at.values().flatten().any(|one| *one != from),
+        }
+    }
 }
 
 impl Rivals {
@@ -99,6 +152,7 @@ impl Rivals {
             ports: BTreeMap::new(),
             loads: sum(|buffers| buffers.0),
             stores: sum(|buffers| buffers.1),
+            nobody: who.is_empty(),
         };
         let ends: Vec<(u16, u16)> = platform
             .tiles
@@ -138,26 +192,9 @@ impl Rivals {
         all
     }
 
-    /// Cores that wait for a lock at another core, each pair with at most one question or answer under way, as they meet an operation on a port of the core `at`.
-    pub(crate) fn asking(mesh: &Mesh<'_>, pairs: &[(u16, u16)], at: u16) -> Self {
-        let mut all = Self {
-            through: None,
-            ports: BTreeMap::new(),
-            loads: pairs.iter().filter(|pair| pair.1 == at).count() as u64,
-            stores: 0,
-        };
-        let mut through: BTreeMap<Turn, u64> = BTreeMap::new();
-        for &(from, to) in pairs {
-            let (there, back) = (mesh.way(from, to), mesh.way(to, from));
-            for turn in turns(READS, &there).chain(turns(DATA, &back)) {
-                let (plane, before, (at, after)) = turn;
-                *through.entry(turn).or_default() += 1;
-                let ports = all.ports.entry((plane, at, after)).or_default();
-                ports.insert(before);
-            }
-        }
-        all.through = Some(through);
-        all
+    /// Their loads or questions that may be under way to one memory.
+    pub(crate) fn loads(&self) -> u64 {
+        self.loads
     }
 
     /// Network cycles of packets that pass because packets of others are ahead of an operation's on its links. `work`: network cycles of those others on a link.
@@ -173,7 +210,7 @@ impl Rivals {
 
     /// How long packets between a channel's writer and the owner of its port wait for them. `load`: the load of all channels.
     pub(crate) fn waits(&self, mesh: &Mesh<'_>, (from, to): (u16, u16), load: &Load) -> Waits {
-        if self.loads + self.stores == 0 && self.ports.is_empty() {
+        if self.nobody {
             return Waits::default();
         }
         let (there, back) = (mesh.way(from, to), mesh.way(to, from));

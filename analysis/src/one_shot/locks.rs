@@ -18,7 +18,7 @@
 use super::attempts::fails;
 use crate::one_shot::{BEHIND, Interrupts, Port, QUESTIONS, WORDS, moves, reads, writes};
 use crate::one_shot_mesh::{ACCESS, Load, Mesh};
-use crate::one_shot_rivals::Rivals;
+use crate::one_shot_rivals::Asking;
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
 use std::collections::BTreeMap;
@@ -88,7 +88,12 @@ impl Ports<'_> {
 
     /// How long the questions, items and answers of a write wait on the network and at the memory: for the items and the questions of other channels, and for one
     /// question at a time of everybody who waits for a lock. `loads`: of each channel, without questions of those who wait for a lock.
-    fn network(&self, channel: usize, loads: &[Load], all: &Load, own_core: &Load) -> u64 {
+    fn network(
+        &self,
+        channel: usize,
+        (loads, all, own_core): (&[Load], &Load, &Load),
+        asking: &Asking,
+    ) -> u64 {
         let (mesh, (from, to)) = (self.mesh, self.ends(channel));
         let others = self.others(channel);
         let mut apart = own_core.clone();
@@ -99,13 +104,7 @@ impl Ports<'_> {
         let counted = mesh.wait(all, &apart, own);
         // The store with which another writer of the queue gave the lock back, and its acknowledgement.
         let behind = others.len() as u64 * BEHIND * mesh.packet(8) * own.links.len() as u64;
-        let channels = 0..self.ports.len();
-        let asking = channels.filter(|&one| self.asks(one));
-        let asking: Vec<(u16, u16)> = asking
-            .map(|one| self.ends(one))
-            .filter(|ends| ends.0 != from)
-            .collect();
-        let questions = Rivals::asking(mesh, &asking, to);
+        let questions = asking.beside(own, (from, to));
         let buffer = mesh.platform.tile(from);
         let buffer = buffer.map_or(1, |tile| tile.pipeline.store_buffer);
         let words = WORDS + moves(self.system, channel);
@@ -116,8 +115,7 @@ impl Ports<'_> {
         );
         let ahead = questions.beside(mesh, own, |link| all.links.get(link).copied().unwrap_or(0));
         // Each of its accesses may find one of each of the others at the memory.
-        let at_memory = asking.iter().filter(|ends| ends.1 == to).count() as u64;
-        let accesses = (QUESTIONS + 2 + words) * at_memory * ACCESS;
+        let accesses = (QUESTIONS + 2 + words) * questions.loads() * ACCESS;
         counted + mesh.core_cycles(behind + ahead) + passing + accesses
     }
 
@@ -162,11 +160,16 @@ impl Ports<'_> {
             all.add(load);
             of_core.entry(self.ends(index).0).or_default().add(load);
         }
+        let asking = channels.clone().filter(|&one| self.asks(one));
+        let asking = Asking::new(mesh, asking.map(|one| self.ends(one)));
         let network: Vec<u64> = channels
             .clone()
             .map(|one| match self.ports[one].hops {
                 0 => 0,
-                _ => self.network(one, &loads, &all, &of_core[&self.ends(one).0]),
+                _ => {
+                    let own_core = &of_core[&self.ends(one).0];
+                    self.network(one, (&loads, &all, own_core), &asking)
+                }
             })
             .collect();
         let mut waits = Waits {
@@ -264,23 +267,26 @@ impl Ports<'_> {
     }
 }
 
-/// The longest operation on a port that a task writes or reads, with all its waits, in cycles.
-pub(super) fn longest(system: &OneShot, mesh: &Mesh<'_>, ports: &[Port], task: usize) -> u64 {
+/// For each task, the longest operation on a port that it writes or reads, by whomever, with all its waits, in cycles.
+pub(super) fn longest(system: &OneShot, mesh: &Mesh<'_>, ports: &[Port]) -> Vec<u64> {
     let tasks = &system.tasks;
     let interrupt =
         |task: usize| Interrupts::of(system, mesh.platform, system.core(task)).operation();
-    let uses = (0..ports.len()).filter(|&one| {
-        let sharing = tasks.sharing(one);
-        let mut ends = sharing.iter().map(|&one| &tasks.channels[one]);
-        ends.any(|one| one.from == task || one.to == task)
-    });
-    let lengths = uses.map(|one| {
-        let (port, channel) = (&ports[one], &tasks.channels[one]);
+    let mut of_port = vec![0; ports.len()];
+    for (index, channel) in tasks.channels.iter().enumerate() {
+        let port = &ports[index];
         let write = port.write + port.write_wait + interrupt(channel.from);
         let read = port.read + port.read_wait + interrupt(channel.to);
-        write.max(read)
-    });
-    lengths.max().unwrap_or(0)
+        let all = &mut of_port[tasks.port_of(index)];
+        *all = write.max(read).max(*all);
+    }
+    let mut of_task = vec![0; tasks.tasks.len()];
+    for (index, channel) in tasks.channels.iter().enumerate() {
+        for task in [channel.from, channel.to] {
+            of_task[task] = of_port[tasks.port_of(index)].max(of_task[task]);
+        }
+    }
+    of_task
 }
 
 /// The load of a channel's writes on others that perform one operation meanwhile, with all questions of the writer while its reader has the lock.
