@@ -612,3 +612,21 @@ fn tasks_compute_with_floating_point() {
         "{said}"
     );
 }
+
+#[test]
+fn a_protected_operation_that_waits_is_refused() {
+    if !has_gnat() {
+        return;
+    }
+    let package = format!(
+        "{NEXT}\n   protected Box is\n      procedure Waits;\n   end Box;\n   protected body Box is\n      procedure Waits is\n      begin\n         \
+         delay until Next;\n      end Waits;\n   end Box;"
+    );
+    let body = blink(&package, "", &LOOP.replace("delay until Next", "Box.Waits"));
+    let (_folder, system) = folder(&[("blink.ads", BLINK_SPEC), ("blink.adb", &body)], &WORKER);
+    let said = refusal(&system);
+    assert!(
+        said.contains("blink.adb:12:") && said.contains("potentially blocking operation"),
+        "{said}"
+    );
+}
