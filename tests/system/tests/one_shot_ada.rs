@@ -410,11 +410,9 @@ fn a_protected_operation_that_calls_its_own_object_is_told() {
             "{one:?}"
         );
         let place = &one.what[one.what.find("nested.adb:").expect("a line")..];
-        let place = place.split(|byte: char| byte == ',' || byte.is_whitespace());
-        told.push((
-            &one.application,
-            place.into_iter().next().unwrap_or_default().to_owned(),
-        ));
+        let end = place.find(|one: char| one == ',' || one.is_whitespace());
+        let place = &place[..end.unwrap_or(place.len())];
+        told.push((&one.application, place.to_owned()));
     }
     told.sort();
     let expected = [
