@@ -2,7 +2,6 @@ with Ada.Unchecked_Conversion;
 with Bulkhead.Console; use Bulkhead.Console;
 with Bulkhead.Sections; use Bulkhead.Sections;
 with Interfaces; use Interfaces;
-with System;
 package body Filter_Of is
 
    Block  : constant := 2048;

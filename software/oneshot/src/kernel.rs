@@ -320,6 +320,11 @@ pub fn stop_at(reason: &str, file: &[u8], line: u64) -> ! {
     fail([b", ", reason.as_bytes(), b" at ", file, b":", line])
 }
 
+/// The same, with a text behind the reason.
+pub fn stop_with(reason: &str, text: &[u8]) -> ! {
+    fail([b", ", reason.as_bytes(), text, b"", b"", b""])
+}
+
 /// Something went wrong: the task whose job runs stops for ever, and the others go on; if it was a handler or the kernel, the core stops.
 /// A job that stops leaves nothing behind on the stack. A function of its own: the build looks for it to know whom it calls.
 #[inline(never)]

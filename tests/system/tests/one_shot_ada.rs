@@ -410,11 +410,9 @@ fn a_protected_operation_that_calls_its_own_object_is_told() {
             "{one:?}"
         );
         let place = &one.what[one.what.find("nested.adb:").expect("a line")..];
-        let place = place.split(|byte: char| byte == ',' || byte.is_whitespace());
-        told.push((
-            &one.application,
-            place.into_iter().next().unwrap_or_default().to_owned(),
-        ));
+        let end = place.find(|one: char| one == ',' || one.is_whitespace());
+        let place = &place[..end.unwrap_or(place.len())];
+        told.push((&one.application, place.to_owned()));
     }
     told.sort();
     let expected = [
@@ -490,7 +488,7 @@ fn a_task_whose_body_ends_never_runs_again() {
     assert_eq!(lines, expected);
 }
 
-/// Exceptions of the language are handled in the block that raises them, also by a handler that waits; one of a procedure that the block calls stops the task.
+/// Exceptions of the language and of the program are handled in the block that raises them, also by a handler that waits; one of a procedure that the block calls stops the task.
 #[test]
 fn an_exception_is_handled_where_it_is_raised() {
     if !has_gnat() {
@@ -528,23 +526,42 @@ fn an_exception_is_handled_where_it_is_raised() {
     assert_eq!((count("calls: none"), count("calls: handled")), (1, 0));
 }
 
+/// An exception of the program that nobody handles is told with its place, or with its message. Another raise of what a handler got is refused.
 #[test]
-fn an_exception_with_a_name_of_its_own_is_refused() {
+fn an_exception_of_the_program_stops_its_task() {
     if !has_gnat() {
         return;
     }
-    let body = blink(
-        &format!("{NEXT}\n   Mine : exception;"),
-        "",
-        &LOOP.replace(
-            "Count + 1;",
-            "Count + 1;\n         if Count = 3 then raise Mine; end if;",
+    let case = |statement: &str| {
+        let body = blink(
+            &format!("{NEXT}\n   Mine : exception;"),
+            "",
+            &LOOP.replace("Count + 1;", &format!("Count + 1;\n         {statement}")),
+        );
+        folder(&[("blink.ads", BLINK_SPEC), ("blink.adb", &body)], &WORKER)
+    };
+    for (raise, told) in [
+        ("raise Mine", "exception at blink.adb:12"),
+        (
+            "raise Mine with \"the third one\"",
+            "exception: the third one",
         ),
-    );
-    let (_folder, system) = folder(&[("blink.ads", BLINK_SPEC), ("blink.adb", &body)], &WORKER);
+    ] {
+        let (_folder, system) = case(&format!("if Count = 3 then {raise}; end if;"));
+        let finished = run(&system, &[]).expect("it runs");
+        let incidents = finished.result.variants[0].incidents.iter();
+        let incidents: Vec<_> = incidents.map(|one| (one.kind, &*one.what)).collect();
+        let told = format!("stopped: task 0, {told}");
+        assert_eq!(incidents, [(IncidentKind::Crash, &*told)]);
+        assert!(
+            finished.consoles[0].starts_with("core 0: blink 1\ncore 0: blink 2\ncore 0: stopped")
+        );
+    }
+    let (_folder, system) =
+        case("begin if Count = 3 then raise Mine; end if; exception when Mine => raise; end;");
     let said = refusal(&system);
     assert!(
-        said.contains("blink.adb:12:") && said.contains("Ada.Exceptions.Raise_Exception"),
+        said.contains("blink.adb:12:") && said.contains("No_Exception_Propagation"),
         "{said}"
     );
 }
@@ -590,6 +607,24 @@ fn tasks_compute_with_floating_point() {
     let said = refusal(&system);
     assert!(
         said.contains("this needs a local value from before the task waited"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_protected_operation_that_waits_is_refused() {
+    if !has_gnat() {
+        return;
+    }
+    let package = format!(
+        "{NEXT}\n   protected Box is\n      procedure Waits;\n   end Box;\n   protected body Box is\n      procedure Waits is\n      begin\n         \
+         delay until Next;\n      end Waits;\n   end Box;"
+    );
+    let body = blink(&package, "", &LOOP.replace("delay until Next", "Box.Waits"));
+    let (_folder, system) = folder(&[("blink.ads", BLINK_SPEC), ("blink.adb", &body)], &WORKER);
+    let said = refusal(&system);
+    assert!(
+        said.contains("blink.adb:12:") && said.contains("potentially blocking operation"),
         "{said}"
     );
 }

@@ -167,11 +167,9 @@ fn a_helper_in_ada_that_dies_is_told() {
     }
     let finished = in_folder(&sums("sums.adb::Asker", [PART, "sums.adb::Dies", PART]));
     let dead = of(&finished, "part-2");
-    let line = include_str!("data/sums.adb.in").lines();
-    let line = 1 + line
-        .into_iter()
-        .position(|line| line.contains("raise Program_Error"))
-        .expect("a line");
+    let mut lines = include_str!("data/sums.adb.in").lines();
+    let raise = lines.position(|line| line.contains("raise Program_Error"));
+    let line = 1 + raise.expect("a line");
     assert!(
         dead.iter()
             .any(|one| one.what.contains(&format!("exception at sums.adb:{line}"))),
@@ -206,7 +204,7 @@ fn a_second_section_in_a_job_of_ada_is_refused() {
         ("Asker", "Greedy", "part-1"),
     ] {
         let part = format!("sums.adb::{part}");
-        let finished = in_folder(&sums(&format!("sums.adb::{asker}"), [&part; 3]));
+        let finished = in_folder(&sums(&format!("sums.adb::{asker}"), [&*part; 3]));
         let told = of(&finished, whose);
         let what = "a second section, but Next_Section has not ended the job of the first one at sums.adb:";
         assert!(

@@ -7,7 +7,7 @@
 use bulkhead_oneshot::described::Releases;
 use bulkhead_oneshot::parallel::raw;
 use bulkhead_oneshot::sync::SuspensionObject;
-use bulkhead_oneshot::{Job, console, leave, stop, stop_at};
+use bulkhead_oneshot::{Job, console, leave, stop, stop_at, stop_with};
 use core::arch::{asm, global_asm};
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::c_void;
@@ -559,6 +559,28 @@ unsafe extern "C" fn __gnat_last_chance_handler(file: *const core::ffi::c_char, 
         file.to_bytes(),
         u64::try_from(line).unwrap_or(0),
     )
+}
+
+/// An exception with a name of its own that nobody handles.
+///
+/// # Safety
+/// The compiler passes a string: its bytes, and its first and last index.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bulkhead_ada_raise(
+    _: *const c_void,
+    message: *const u8,
+    ends: *const [i32; 2],
+) -> ! {
+    // SAFETY: as above.
+    let [first, last] = unsafe { ends.read() };
+    let length = i64::from(last) - i64::from(first) + 1;
+    // SAFETY: as above.
+    let message = unsafe { text(message, length) };
+    // The place of a statement without a message ends with a zero.
+    match message.strip_suffix(b"\0") {
+        Some(place) => stop_with("exception at ", place),
+        None => stop_with("exception: ", message),
+    }
 }
 
 // What the binder's elaboration sets and calls: tasks begin when the kernel does.
