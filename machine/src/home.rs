@@ -14,7 +14,6 @@
 //! `outstanding` requests, and an engine as many for each channel. Each request waits for one turn of each other request for the same
 //! line.
 
-use crate::hart::QosIds;
 use crate::ledger::{Ledger, Resource, Transaction as Kind};
 use crate::noc::{Packet, PacketKind, Surrender, Want};
 use crate::types::{Line, Owner, Tick, TileId};
@@ -33,8 +32,6 @@ pub enum Order {
         surrender: Surrender,
         /// The hart for which the line is wanted.
         owner: Owner,
-        /// The identifiers of that hart's request.
-        ids: QosIds,
     },
     /// All other clusters have answered: memory may answer this request. The line is busy until [`Home::left`].
     Serve {
@@ -149,7 +146,7 @@ impl Home {
     fn begin(&mut self, request: Box<Packet>) {
         let (tag, _) = Self::wanted(&request);
         let surrender = self.surrender(&request);
-        let (owner, ids) = (request.owner, request.ids);
+        let owner = request.owner;
         let requester = (request.source, request.tag);
         let others = self.clusters.iter().filter(|id| **id != request.source);
         let before = self.orders.len();
@@ -158,7 +155,6 @@ impl Home {
             tag,
             surrender,
             owner,
-            ids,
         }));
         self.transactions.push(Transaction {
             tag,

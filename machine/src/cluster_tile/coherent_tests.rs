@@ -6,7 +6,7 @@
 use super::super::directory::Presence;
 use super::*;
 use crate::home::{Home, Order};
-use crate::noc::{Packet, PacketKind, Surrender, Transaction, Want};
+use crate::noc::{Packet, PacketKind, Transaction, Want};
 use crate::types::TileId;
 
 /// The memory tile.
@@ -244,12 +244,10 @@ impl World {
                     tag,
                     surrender,
                     owner,
-                    ids,
                 } => {
                     let kind = PacketKind::Wanted { surrender };
                     let probe = Transaction::Probe;
-                    let mut packet = Packet::request(0, MEMORY, cluster, owner, tag, probe, kind);
-                    packet.ids = ids;
+                    let packet = Packet::request(0, MEMORY, cluster, owner, tag, probe, kind);
                     self.outside().down[usize::from(cluster)][READS].push_back(packet);
                 }
                 Order::Serve {
@@ -315,7 +313,7 @@ impl World {
             }
             PacketKind::Managed => directory.managed(0, line, account, ledger),
             PacketKind::Wanted { surrender } => {
-                let question = (surrender, packet.owner, packet.ids, account);
+                let question = (surrender, packet.owner, account);
                 directory.want(0, line, question, ledger);
             }
             _ => directory.written(0, line, ledger),
@@ -498,7 +496,7 @@ fn identifiers_go_with_what_they_cause() {
             Below::Read { ids, alone, .. } => (["read", "alone"][usize::from(alone)], ids.rcid),
             Below::Write { ids, .. } => ("write", ids.rcid),
             Below::Manage { ids, .. } => ("manage", ids.rcid),
-            Below::Surrendered { ids, .. } => ("surrendered", ids.rcid),
+            Below::Surrendered { .. } => panic!("nobody has asked for the line"),
         });
         all.collect::<Vec<_>>()
     };
@@ -512,11 +510,7 @@ fn identifiers_go_with_what_they_cause() {
     assert_eq!(directory.presence(0), Presence::Here);
     directory.reply(0, 0, gone(), &mut ledger);
     directory.came(0, 0, (&bytes, true), account, &mut ledger);
-    let question = (Surrender::Give, Owner::new(1, 0), ids(3), account);
-    directory.want(0, 0, question, &mut ledger);
-    directory.reply(0, 0, gone(), &mut ledger);
-    assert_eq!(sent(&mut directory), [("surrendered", 3)]);
-    let flush = ask(Request::Manage(Management::Flush), 4);
+    let flush = ask(Request::Manage(Management::Flush), 3);
     directory.ask(0, flush, &mut ledger);
-    assert_eq!(sent(&mut directory), [("manage", 4)]);
+    assert_eq!(sent(&mut directory), [("manage", 3)]);
 }

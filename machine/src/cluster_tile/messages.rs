@@ -212,8 +212,6 @@ pub enum Below {
         line: u64,
         /// The hart of another cluster that wanted it.
         owner: Owner,
-        /// The identifiers of that hart's request.
-        ids: QosIds,
         /// The line is still here, and shared.
         kept: bool,
         /// Its bytes, if memory has others.

@@ -14,6 +14,7 @@ use super::queue::Queue;
 use crate::beside::EngineMap;
 use crate::config::{ClusterConfig, MemoryMap, TileConfig};
 use crate::fabric::Fabric;
+use crate::hart::QosIds;
 use crate::ledger::{Ledger, Resource};
 use crate::noc::{Packet, PacketKind, Transaction, Want};
 use crate::tcm::TcmMap;
@@ -290,7 +291,7 @@ impl SecondLevel {
             panic!("a home wants nothing with {packet:?}");
         };
         let line = u64::from(packet.tag) * u64::from(self.line);
-        let question = (surrender, packet.owner, packet.ids, packet.account);
+        let question = (surrender, packet.owner, packet.account);
         self.directory.want(now, line, question, ledger);
     }
 
@@ -354,9 +355,10 @@ impl SecondLevel {
                 Below::Write { line, port, ids } => {
                     (*line, owner_of(*port), *ids, Transaction::CacheWrite)
                 }
-                Below::Surrendered {
-                    line, owner, ids, ..
-                } => (*line, *owner, *ids, Transaction::Probe),
+                // What it causes is the memory's, in the name of the request for which the home asks.
+                Below::Surrendered { line, owner, .. } => {
+                    (*line, *owner, QosIds::default(), Transaction::Probe)
+                }
             };
             let place = self.map.find(line);
             let (memory, address) =

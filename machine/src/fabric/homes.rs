@@ -83,12 +83,10 @@ impl Fabric {
                     tag,
                     surrender,
                     owner,
-                    ids,
                 } => {
                     let kind = PacketKind::Wanted { surrender };
                     let probe = Transaction::Probe;
-                    let mut packet = Packet::request(now, id, cluster, owner, tag, probe, kind);
-                    packet.ids = ids;
+                    let packet = Packet::request(now, id, cluster, owner, tag, probe, kind);
                     let position = self.network.position(cluster);
                     self.busy[position.expect("a cluster of this chip")] += 1;
                     let sent = self.network.inject(now, packet);

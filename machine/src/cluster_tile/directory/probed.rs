@@ -10,7 +10,6 @@
 
 use super::super::messages::{Below, Port};
 use super::{Directory, Management, Memory};
-use crate::hart::QosIds;
 use crate::ledger::{Ledger, Resource};
 use crate::noc::{Account, Surrender};
 use crate::types::{Owner, Tick, inline};
@@ -22,8 +21,6 @@ struct Wanted {
     surrender: Surrender,
     /// The hart of another cluster for which the home wants it.
     owner: Owner,
-    /// The identifiers of that hart's request.
-    ids: QosIds,
     account: Account,
     /// It waits for what is under way here for this hart.
     blocker: Option<Owner>,
@@ -81,7 +78,7 @@ impl Directory {
         &mut self,
         now: Tick,
         line: u64,
-        (surrender, owner, ids, account): (Surrender, Owner, QosIds, Account),
+        (surrender, owner, account): (Surrender, Owner, Account),
         ledger: &mut Ledger,
     ) {
         #[cfg(test)]
@@ -99,7 +96,6 @@ impl Directory {
             line,
             surrender,
             owner,
-            ids,
             account,
             blocker: None,
             begun: false,
@@ -217,7 +213,6 @@ impl Directory {
         self.below.push(Below::Surrendered {
             line,
             owner: wanted.owner,
-            ids: wanted.ids,
             kept,
             bytes,
             account: wanted.account,
