@@ -127,15 +127,15 @@ impl Costs<'_> {
         Some(all / cycles)
     }
 
-    /// Cycles a load of so many chains side by side in the first or the second level, if each load of a chain takes `cost` cycles and misses
-    /// have so many registers.
-    fn side_by_side(&self, chains: u64, cost: f64, most: u32) -> f64 {
+    /// Cycles a load of so many chains side by side, if each load of a chain takes `cost` cycles, so many misses can be under way, and the
+    /// level serves a line in no less than so many cycles.
+    fn side_by_side(&self, chains: u64, cost: f64, (most, least): (u32, f64)) -> f64 {
         let ports = match &self.tile.pipeline.interval {
             Some(limits) => limits.memory_ports.min(limits.width),
             None => 1,
         };
         let overlap = chains.min(u64::from(most)) as f64;
-        (cost / overlap).max(1.0 / f64::from(ports))
+        (cost / overlap).max(1.0 / f64::from(ports)).max(least)
     }
 }
 
@@ -176,29 +176,27 @@ impl Chip<'_> {
     /// Chains of loads side by side in each level.
     pub(super) fn side_by_side(&self) -> Draft {
         let pipeline = &self.tile.pipeline;
-        let misses = |name: &str| {
-            let cache = match name {
-                "first" => None,
-                _ => self.tile.l1d.as_ref(),
-            };
-            cache.map_or(u32::MAX, |cache| cache.mshrs.min(pipeline.load_buffer))
-        };
+        let misses = self.tile.l1d.as_ref().map_or(u32::MAX, |cache| cache.mshrs);
+        let misses = misses.min(pipeline.load_buffer);
         let own = self.tile.l1d.as_ref().map_or(0, |cache| cache.size.0);
         let mut levels = vec![(
             "first level",
             FIRST,
             Some(self.costs.first()),
-            misses("first"),
+            (u32::MAX, 0.0),
         )];
         if self.tile.l2.is_some() {
             let bytes = (self.last / 8).max(2 * own);
             let cost = self.costs.chain(bytes, 1.0);
-            levels.push(("second level", bytes, cost, misses("second")));
+            levels.push(("second level", bytes, cost, (misses, 0.0)));
         }
         let beyond = self.beyond();
         let far = self.costs.chain(beyond, self.costs.rows(beyond));
-        levels.push(("memory", beyond, far, self.costs.overlap()));
-        let curve = |(name, bytes, cost, most): (&str, u64, Option<f64>, u32)| {
+        // If banks are blocks, all rows are in one bank.
+        let row = self.costs.row_cycle().unwrap_or(0.0);
+        levels.push(("memory", beyond, far, (self.costs.overlap(), row)));
+        type Limits = (u32, f64);
+        let curve = |(name, bytes, cost, most): (&str, u64, Option<f64>, Limits)| {
             let runs = SIDE_BY_SIDE.map(|chains| {
                 let mut part = chase(bytes, self.stride, self.loads);
                 part.arguments.push(("chains", chains.to_string()));
