@@ -44,6 +44,9 @@ pub struct Figure {
     pub y: String,
     /// The x axis is logarithmic.
     pub log_x: bool,
+    /// Names of the values 1, 2, ... of the x axis, if they are cases and no numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cases: Vec<String>,
     /// Vertical lines: sizes of caches.
     pub sizes: Vec<Size>,
     /// Curves.
@@ -131,6 +134,9 @@ impl Measurement {
                 h2 { (figure.title) }
                 p { (figure.about) }
                 (picture(svg))
+                @if !figure.cases.is_empty() {
+                    p { (figure.numbered()) }
+                }
                 table {
                     thead { tr { @for cell in figure.headings() { th { (cell) } } } }
                     tbody { @for row in figure.rows() { tr { @for cell in row { td { (cell) } } } } }
@@ -152,7 +158,7 @@ impl Figure {
             curve.points.iter().map(|point| {
                 [
                     curve.name.clone(),
-                    number(point.x),
+                    self.case(point.x),
                     number(point.y),
                     point.closed.map_or("-".to_owned(), number),
                     point.difference().map_or("-".to_owned(), |d| {
@@ -163,6 +169,21 @@ impl Figure {
             })
         });
         rows.collect()
+    }
+
+    /// The cases by their numbers in the picture.
+    fn numbered(&self) -> String {
+        let all = (1..).zip(&self.cases);
+        let all: Vec<String> = all
+            .map(|(number, name)| format!("{number}: {name}"))
+            .collect();
+        format!("{}.", all.join(", "))
+    }
+
+    /// What a value of the x axis is called.
+    fn case(&self, x: f64) -> String {
+        let name = self.cases.get((x as usize).wrapping_sub(1));
+        name.cloned().unwrap_or_else(|| number(x))
     }
 
     fn table(&self) -> comfy_table::Table {
@@ -209,7 +230,8 @@ impl Figure {
         };
         // Two points are two cases, with nothing in between.
         let is_curve = |curve: &Curve| curve.points.len() > 2;
-        let mark = match self.curves.iter().any(is_curve) {
+        let is_curve = self.cases.is_empty() && self.curves.iter().any(is_curve);
+        let mark = match is_curve {
             true => Mark::Line,
             false => Mark::Dots,
         };
@@ -243,6 +265,7 @@ mod tests {
                 x: "working set in KiB".to_owned(),
                 y: "cycles a load".to_owned(),
                 log_x: true,
+                cases: Vec::new(),
                 sizes: vec![Size {
                     name: "first level".to_owned(),
                     x: 16.0,

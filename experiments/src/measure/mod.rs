@@ -15,6 +15,7 @@ mod coupled;
 mod movers;
 mod parts;
 mod published;
+mod rates;
 mod rivals;
 mod slowdown;
 pub mod streams;
@@ -101,7 +102,7 @@ struct Run {
     closed: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Unit {
     /// Cycles of the hart per load or store.
     #[default]
@@ -112,6 +113,10 @@ enum Unit {
     Transfer,
     /// Gigabytes in a second.
     Bandwidth,
+    /// This share of the bytes, in gigabytes in a second.
+    Share(f64),
+    /// Instructions per cycle of a hart with this clock, in hertz.
+    Instructions(u64),
     /// Time relative to that of the measured program alone.
     Slowdown,
 }
@@ -207,6 +212,7 @@ impl Stand<'_> {
         let Spent {
             ticks,
             count,
+            last,
             per_second,
         } = self.spent(run, &run.parts)?;
         Ok(match run.unit {
@@ -217,6 +223,8 @@ impl Stand<'_> {
             Unit::Nanoseconds => ticks * 1e9 / per_second / count,
             Unit::Transfer => ticks * 1e6 / per_second / count / run.x,
             Unit::Bandwidth => count * per_second / ticks / 1e9,
+            Unit::Share(share) => share * count * per_second / ticks / 1e9,
+            Unit::Instructions(hertz) => last * per_second / ticks / hertz as f64,
             Unit::Slowdown => {
                 let measured = run.parts.get(..1).unwrap_or_default();
                 ticks / self.spent(run, measured)?.ticks
@@ -258,6 +266,7 @@ impl Stand<'_> {
         Ok(Spent {
             ticks: (end.at - begin.at) as f64,
             count: begin.value.max(1) as f64,
+            last: end.value as f64,
             per_second: per_second as f64,
         })
     }
@@ -268,6 +277,8 @@ struct Spent {
     ticks: f64,
     /// Loads, stores, bytes or transfers.
     count: f64,
+    /// What the program counted: instructions.
+    last: f64,
     /// Ticks of a second.
     per_second: f64,
 }
@@ -369,6 +380,9 @@ fn drafts(platform: &Platform, options: &Options) -> Vec<Draft> {
         chip.rows(),
         chip.parallel(),
         chip.bandwidth(),
+        chip.ipc(),
+        chip.side_by_side(),
+        chip.streams(),
     ];
     all.extend(chip.rivals_in_cache());
     all.extend(chip.rivals_in_memory());
@@ -447,7 +461,7 @@ impl Chip<'_> {
                 y: "cycles a load".to_owned(),
                 log_x: true,
                 sizes: self.caches(),
-                curves: Vec::new(),
+                ..Figure::default()
             },
             curves: vec![("random".to_owned(), sizes.into_iter().map(run).collect())],
         }
@@ -592,7 +606,7 @@ impl Chip<'_> {
                 y: "GB/s".to_owned(),
                 log_x: true,
                 sizes: self.caches(),
-                curves: Vec::new(),
+                ..Figure::default()
             },
             curves: [
                 ("read", Stream::Read),

@@ -8,7 +8,7 @@
 use super::closed::Costs;
 use super::rivals::copier;
 use super::{Chip, Draft, KIB, Part, Run, Unit, chase, nanoseconds, sizes};
-use bulkhead_model::platform::{Memory, Tile};
+use bulkhead_model::platform::{Memory, Platform, Tile};
 use bulkhead_report::measure::Figure;
 
 /// The last cache of a tile: bytes and line.
@@ -21,6 +21,20 @@ fn harts(tile: &Tile) -> u32 {
     tile.cluster.as_ref().map_or(1, |cluster| cluster.harts)
 }
 
+/// The first tile of each kind.
+pub(super) fn kinds(platform: &Platform) -> Vec<&Tile> {
+    let tiles = &platform.tiles;
+    let kind = |tile: &Tile| (tile.pipeline.name.clone(), tile.l2.clone());
+    let new = |place: &usize| {
+        let mut before = tiles[..*place].iter();
+        before.all(|other| kind(other) != kind(&tiles[*place]))
+    };
+    (0..tiles.len())
+        .filter(new)
+        .map(|place| &tiles[place])
+        .collect()
+}
+
 impl Chip<'_> {
     /// Latency by working set of each kind of tile.
     pub(super) fn tiles(&self) -> Option<Draft> {
@@ -28,14 +42,7 @@ impl Chip<'_> {
         if tiles.len() < 2 {
             return None;
         }
-        let kind = |tile: &Tile| (tile.pipeline.name.clone(), tile.l2.clone());
-        let new = |place: &usize| {
-            let mut before = tiles[..*place].iter();
-            before.all(|other| kind(other) != kind(&tiles[*place]))
-        };
-        let kinds = (0..tiles.len()).filter(new);
-        let curves = kinds.filter_map(|place| {
-            let tile = &tiles[place];
+        let curves = kinds(self.platform).into_iter().filter_map(|tile| {
             let costs = Costs::new(self.platform, tile);
             let (bytes, stride) = last(tile)?;
             let run = |bytes: u64| {
@@ -163,7 +170,7 @@ impl Chip<'_> {
                 y: "ns a load".to_owned(),
                 log_x: true,
                 sizes: self.caches(),
-                curves: Vec::new(),
+                ..Figure::default()
             },
             curves: vec![curve("alone", &[]), curve("beside all others", &rivals)],
         })

@@ -17,7 +17,7 @@ const FILLER: &str = "devices/filler";
 
 impl Chip<'_> {
     /// The settings that switch on each prefetcher of the platform that is off.
-    fn prefetchers(&self) -> Vec<String> {
+    pub(super) fn prefetchers(&self) -> Vec<String> {
         let tiles = self.platform.tiles.iter();
         let caches = tiles.flat_map(|tile| tile.l1d.iter().chain(&tile.l2));
         let is_off = |cache: &&Cache| {
@@ -91,7 +91,7 @@ impl Chip<'_> {
                 y: "times as long as alone".to_owned(),
                 log_x: true,
                 sizes: self.caches(),
-                curves: Vec::new(),
+                ..Figure::default()
             },
             curves,
         })

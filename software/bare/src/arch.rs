@@ -3,6 +3,8 @@
 //! Why it exists: the crate's few unsafe lines are here. What it deliberately does not know: arguments.
 #![allow(unsafe_code)]
 
+pub mod kernels;
+
 use crate::Program;
 use bulkhead_hal::abi::bare::{ENVIRONMENT, Environment, STACK};
 use core::arch::asm;

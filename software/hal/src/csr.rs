@@ -79,6 +79,15 @@ pub fn cycle() -> u64 {
     value
 }
 
+/// The counter of retired instructions.
+#[inline(always)]
+pub fn instret() -> u64 {
+    let value;
+    // SAFETY: as for `cycle`.
+    unsafe { asm!("rdinstret {0}", out(reg) value, options(nostack)) };
+    value
+}
+
 /// The timer, in ticks of the timebase.
 #[inline(always)]
 pub fn time() -> u64 {

@@ -1,6 +1,8 @@
 //! Systems without a kernel: several programs on one chip, and their effects on each other.
 
 use bulkhead_experiments::measure;
+use bulkhead_model::platform::Tile;
+use bulkhead_model::{LoadOptions, load_platform};
 use bulkhead_report::measure::{Curve, Measurement};
 use bulkhead_report::result::{End, IncidentKind, RunResult, VariantResult};
 use bulkhead_runner::progress::Silent;
@@ -582,5 +584,59 @@ fn latencies_by_working_set_are_closed_forms() {
             beyond += usize::from(point.x > 1.5 * f64::from(second));
         }
         assert!(within >= 2 && beyond >= 3, "{}", measured.text());
+    }
+}
+
+/// Loops of known instructions take what the pipeline says: out of order by the closed forms of `measure`, in order with one difference. There, a result of
+/// a pipelined unit is ready where the next line of instructions begins, so a chain gains its latency less one cycle at each line.
+#[test]
+fn small_loops_take_what_the_pipeline_says() {
+    for (platform, lines) in [
+        ("single", &[64][..]),
+        ("zcu102", &[64, 32]),
+        ("imx6", &[32]),
+        ("imx6-ooo", &[32]),
+        ("tiled-2ghz-ooo", &[64]),
+        ("tiled-star-ooo", &[64, 64]),
+    ] {
+        let measured = measured(platform, &["ipc"], 0);
+        let figure = &measured.figures[0];
+        let chip = load_platform(platform, &LoadOptions::default()).expect("valid");
+        let mut pipelines = 0;
+        for (curve, line) in figure.curves.iter().zip(lines) {
+            let named = |tile: &&Tile| tile.pipeline.name == curve.name;
+            let tile = chip.tiles.iter().find(named).expect("a tile");
+            let pipeline = &tile.pipeline;
+            let in_order = |latency: u32| {
+                let (latency, each) = (f64::from(latency), f64::from(line / 4));
+                let lines = 64.0 / each;
+                let chain = lines * ((each - 1.0) * latency + 1.0);
+                Some(66.0 / (chain + 2.0 + f64::from(pipeline.jump_penalty)))
+            };
+            let mut known = 0;
+            for (name, point) in figure.cases.iter().zip(&curve.points) {
+                let own = match name.as_str() {
+                    _ if pipeline.interval.is_some() => None,
+                    "multiply-chain" => in_order(pipeline.multiply),
+                    "float-add-chain" => in_order(pipeline.fp_add),
+                    "float-multiply-chain" => in_order(pipeline.fp_multiply),
+                    "float-fma-chain" => in_order(pipeline.fp_fma),
+                    _ => None,
+                };
+                let Some(expected) = own.or(point.closed) else {
+                    continue;
+                };
+                let ratio = point.y / expected;
+                assert!(
+                    (0.985..=1.015).contains(&ratio),
+                    "{name}: {ratio}\n{}",
+                    measured.text()
+                );
+                known += 1;
+            }
+            assert_eq!(known, 12);
+            pipelines += 1;
+        }
+        assert_eq!(pipelines, lines.len(), "{}", measured.text());
     }
 }
