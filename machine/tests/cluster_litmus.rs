@@ -18,7 +18,7 @@
 mod common;
 
 use common::litmus::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use common::shapes;
 
 /// How many of many starts end in an outcome.
 fn count(
@@ -28,27 +28,10 @@ fn count(
     wanted: impl Fn(&[u64]) -> bool,
 ) -> u32 {
     let starts = starts(threads.len(), out_of_order, apart);
-    let config = Config {
-        failure_persistence: None,
-        ..Config::with_cases(cases)
-    };
-    let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    let mut runner = TestRunner::new_with_rng(config, random);
-    let found = std::cell::Cell::new(0);
-    runner
-        .run(&starts, |start| {
-            let seen = outcome(threads, &start);
-            found.set(found.get() + u32::from(wanted(&seen)));
-            Ok(())
-        })
-        .unwrap();
-    found.get()
+    count_starts(starts, cases, |start| wanted(&outcome(threads, start)))
 }
 
 const CASES: u32 = 300;
-const X: u32 = 0;
-const Y: u32 = 1;
-const Z: u32 = 2;
 
 fn never(threads: &[&[Do]], forbidden: impl Fn(&[u64]) -> bool) {
     never_of(CASES, threads, forbidden);
@@ -214,61 +197,16 @@ fn atomic_operations_are_atomic() {
     never(&[&[Reserved(X, 1)], &[W(X, 2)]], |o| !matches!(o[1], 2 | 3));
 }
 
-/// Control dependencies order stores, and address dependencies also stores to any later place (rules 9, 11 and 13).
 #[test]
 fn dependencies_order_stores() {
-    let both_new = |o: &[u64]| o[..2] == [1, 1];
-    never_either(
-        &[&[R(X), WControl(Y, 1)], &[R(Y), WControl(X, 1)]],
-        both_new,
-    );
-    never_either(
-        &[&[R(X), WAddress(Y, 1)], &[R(Y), WAddress(X, 1)]],
-        both_new,
-    );
-    never_either(
-        &[&[R(X), WControl(Y, 1)], &[R(Y), WAddress(X, 1)]],
-        both_new,
-    );
-    let threads: [&[Do]; 2] = [
-        &[R(X), RDependent(Z), W(Y, 1)],
-        &[R(Y), RDependent(Z), W(X, 1)],
-    ];
-    never_either(&threads, |o| [o[0], o[2]] == [1, 1]);
-    for last in [WControl(X, 1), WAddress(X, 1)] {
-        never_either(&[&[W(X, 2), F, W(Y, 1)], &[R(Y), last]], |o| {
-            o[..2] == [1, 2]
-        });
-    }
+    shapes::dependencies_order_stores(|threads, forbidden| never_either(threads, forbidden));
 }
 
-/// A fence of some accesses orders these.
 #[test]
 fn weaker_fences_order_what_they_name() {
-    let old = |o: &[u64]| o[..2] == [1, 0];
-    never_either(&[&[W(X, 1), WW, W(Y, 1)], &[R(Y), RR, R(X)]], old);
-    never_either(&[&[W(X, 1), TSO, W(Y, 1)], &[R(Y), TSO, R(X)]], old);
-    never_either(&[&[W(X, 1), WW, W(Y, 1)], &[R(Y), RDependent(X)]], old);
-    never_either(&[&[W(X, 1), WR, R(Y)], &[W(Y, 1), WR, R(X)]], |o| {
-        o[..2] == [0, 0]
+    shapes::weaker_fences_order_what_they_name(|threads, forbidden| {
+        never_either(threads, forbidden)
     });
-    for fence in [RW, TSO] {
-        never_either(&[&[R(X), fence, W(Y, 1)], &[R(Y), fence, W(X, 1)]], |o| {
-            o[..2] == [1, 1]
-        });
-        never_either(&[&[W(X, 2), WW, W(Y, 1)], &[R(Y), fence, W(X, 1)]], |o| {
-            o[..2] == [1, 2]
-        });
-    }
-    never_either(&[&[W(X, 1), WW, W(Y, 1)], &[W(Y, 2), WR, R(X)]], |o| {
-        [o[0], o[2]] == [0, 2]
-    });
-    for fence in [WW, TSO] {
-        never_either(
-            &[&[W(X, 1), fence, W(Y, 2)], &[W(Y, 1), fence, W(X, 2)]],
-            |o| o[..2] == [1, 1],
-        );
-    }
 }
 
 /// Acquire and release, without any fence, in every shape.
@@ -313,115 +251,22 @@ fn a_branch_on_a_value_orders_no_loads() {
     });
 }
 
-/// Three and four threads: every store becomes visible to all others at once, so what orders two threads orders all.
 #[test]
 fn what_orders_two_threads_orders_all() {
-    let all_old = |o: &[u64]| o[..4] == [1, 0, 1, 0];
-    let readers: [[[Do; 3]; 2]; 2] = [
-        [[R(X), RR, R(Y)], [R(Y), RR, R(X)]],
-        [[R(X), TSO, R(Y)], [R(Y), TSO, R(X)]],
-    ];
-    for [one, other] in readers {
-        never_either(&[&[W(X, 1)], &[W(Y, 1)], &one, &other], all_old);
-    }
-    let readers = [
-        [[R(X), RDependent(Y)], [R(Y), RDependent(X)]],
-        [[Acquire(X), R(Y)], [Acquire(Y), R(X)]],
-    ];
-    for [one, other] in readers {
-        never_either(&[&[W(X, 1)], &[W(Y, 1)], &one, &other], all_old);
-    }
-    // WRC, RWC and WWC.
-    let old = |o: &[u64]| o[..3] == [1, 1, 0];
-    for write in [WControl(Y, 1), WAddress(Y, 1), Release(Y, 1)] {
-        never_either(&[&[W(X, 1)], &[R(X), write], &[R(Y), RDependent(X)]], old);
-    }
-    never_either(
-        &[&[W(X, 1)], &[Acquire(X), W(Y, 1)], &[Acquire(Y), R(X)]],
-        old,
-    );
-    let reads = |o: &[u64]| o[..3] == [1, 0, 0];
-    never_either(&[&[W(X, 1)], &[R(X), F, R(Y)], &[W(Y, 1), F, R(X)]], reads);
-    never_either(
-        &[&[W(X, 1)], &[R(X), RDependent(Y)], &[W(Y, 1), WR, R(X)]],
-        reads,
-    );
-    let writes = |o: &[u64]| o[..3] == [2, 1, 2];
-    never_either(
-        &[&[W(X, 2)], &[R(X), F, W(Y, 1)], &[R(Y), F, W(X, 1)]],
-        writes,
-    );
-    never_either(
-        &[
-            &[W(X, 2)],
-            &[R(X), WDependent(Y, 1)],
-            &[R(Y), WControl(X, 1)],
-        ],
-        writes,
-    );
-    // ISA2.
-    never_either(
-        &[
-            &[W(X, 1), F, W(Y, 1)],
-            &[R(Y), F, W(Z, 1)],
-            &[R(Z), F, R(X)],
-        ],
-        old,
-    );
-    never_either(
-        &[
-            &[W(X, 1), WW, W(Y, 1)],
-            &[R(Y), WDependent(Z, 1)],
-            &[R(Z), RDependent(X)],
-        ],
-        old,
-    );
-    never_either(
-        &[
-            &[W(X, 1), Release(Y, 1)],
-            &[Acquire(Y), Release(Z, 1)],
-            &[Acquire(Z), R(X)],
-        ],
-        old,
-    );
+    shapes::what_orders_two_threads_orders_all(|threads, forbidden| {
+        never_either(threads, forbidden)
+    });
 }
 
-/// Accesses of four and eight bytes at one place: each is made at once, and a thread has its own bytes.
+/// Accesses of one, two or four bytes, and of eight, at one place.
 #[test]
 fn accesses_of_two_sizes() {
-    const BOTH: u64 = 1 << 32 | 1;
-    // Of an aligned store, nobody sees one half.
-    never_either(&[&[Both(X, 1)], &[RHalf(X, 1), RR, RHalf(X, 0)]], |o| {
-        o[..2] == [1, 0]
-    });
-    never_either(&[&[Both(X, 1)], &[RHalf(X, 0), RR, R(X)]], |o| {
-        o[0] == 1 && o[1] != BOTH
-    });
-    never_either(&[&[Both(X, 1)], &[R(X)]], |o| o[0] != 0 && o[0] != BOTH);
-    // Two loads that have bytes in common are made in order.
-    never_either(&[&[Both(X, 1)], &[R(X), RHalf(X, 1)]], |o| {
-        o[0] == BOTH && o[1] == 0
-    });
-    never_either(&[&[Both(X, 1)], &[RHalf(X, 0), R(X)]], |o| {
-        o[0] == 1 && o[1] != BOTH
-    });
-    // Two halves in order.
-    for fence in [F, WW] {
-        never_either(&[&[WHalf(X, 0, 1), fence, WHalf(X, 1, 1)], &[R(X)]], |o| {
-            o[0] == 1 << 32
+    for bytes in [1, 2, 4] {
+        shapes::accesses_of_two_sizes(bytes, |threads, forbidden| {
+            never_either(threads, forbidden);
+        });
+        shapes::parts_of_two_threads(bytes, |threads, forbidden| {
+            never_either(threads, forbidden);
         });
     }
-    // Own bytes, and at the end all of them.
-    let own = [[WHalf(X, 0, 1), R(X)], [WHalf(X, 1, 1), R(X)]];
-    never_either(&[&own[0], &own[1]], |o| {
-        o[0] & 1 == 0 || o[1] >> 32 == 0 || o[2] != BOTH
-    });
-    never_either(&[&[Both(X, 1), RHalf(X, 1)], &[WHalf(X, 1, 2)]], |o| {
-        o[0] == 0
-    });
-    // A message of one half, with a flag of eight bytes.
-    never_either(
-        &[&[WHalf(X, 1, 1), WW, Both(Y, 1)], &[RHalf(Y, 1), RR, R(X)]],
-        |o| o[0] == 1 && o[1] != 1 << 32,
-    );
 }

@@ -29,7 +29,6 @@ const MIE: u32 = 0x304;
 const MTVEC: u32 = 0x305;
 const MEPC: u32 = 0x341;
 const MIP: u32 = 0x344;
-const SATP: u32 = 0x180;
 const SFENCE: u32 = 0x1200_0073;
 /// Counters that a hart has.
 const COUNTERS: usize = 29;
@@ -465,19 +464,13 @@ fn translations_of_data() {
     let walk = 3 * u64::from(costs().load_to_use);
     for cluster in CHIPS {
         let prepare = |p: &mut Program| {
-            p.li(T0, u64::MAX >> 10)
-                .csr(1, 0x3b0, T0)
-                .li(T0, 0x1f)
-                .csr(1, 0x3a0, T0);
-            p.li(T0, 8 << 60 | (MEMORY_BASE + TABLES) >> 12)
-                .csr(1, SATP, T0);
+            p.translation(MEMORY_BASE + TABLES, false);
         };
         let body = |sweeps: u64, forget: bool| {
             move |p: &mut Program, pages: u64| {
                 // A line of another set in each page.
                 p.li(S1, 0x1000 + 64);
-                // MPRV, and supervisor mode as the previous one.
-                p.li(T0, 1 << 17 | 1 << 11).csr(1, MSTATUS, T0);
+                p.as_supervisor();
                 if forget {
                     p.word(SFENCE);
                 }
@@ -553,12 +546,7 @@ fn translations_of_instructions() {
                     .csr(1, MEPC, T1);
                 p.li(T1, 3 << 11).csr(2, MSTATUS, T1);
             });
-            p.li(T0, u64::MAX >> 10)
-                .csr(1, 0x3b0, T0)
-                .li(T0, 0x1f)
-                .csr(1, 0x3a0, T0);
-            p.li(T0, 8 << 60 | (MEMORY_BASE + TABLES) >> 12)
-                .csr(1, SATP, T0);
+            p.translation(MEMORY_BASE + TABLES, false);
         };
         let body = |p: &mut Program, pages: u64| {
             p.word(SFENCE).li(T0, 1 << 11).csr(1, MSTATUS, T0);

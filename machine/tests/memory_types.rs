@@ -13,8 +13,6 @@ use common::*;
 const MSTATUS: u32 = 0x300;
 const MTVEC: u32 = 0x305;
 const MCAUSE: u32 = 0x342;
-const SATP: u32 = 0x180;
-const MENVCFG: u32 = 0x30a;
 /// The root table: entries of one GiB.
 const ROOT: u64 = 0x8_0000;
 /// Where programs leave words.
@@ -73,16 +71,7 @@ fn translated(types: bool) -> Program {
     p.word(T0 << 7 | 0x17);
     let back = (on.index() - trap.index()) as i32 * 4;
     p.addi(T0, T0, -back).csr(1, MTVEC, T0);
-    // Physical memory protection lets supervisor mode reach everything.
-    p.li(T0, u64::MAX >> 10)
-        .csr(1, 0x3b0, T0)
-        .li(T0, 0x1f)
-        .csr(1, 0x3a0, T0);
-    p.li(T0, u64::from(types) << 62).csr(1, MENVCFG, T0);
-    p.li(T0, 8 << 60 | (MEMORY_BASE + ROOT) >> 12)
-        .csr(1, SATP, T0);
-    // MPRV, and supervisor mode as the previous one.
-    p.li(T0, 1 << 17 | 1 << 11).csr(1, MSTATUS, T0);
+    p.translation(MEMORY_BASE + ROOT, types).as_supervisor();
     p
 }
 

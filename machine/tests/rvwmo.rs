@@ -113,7 +113,7 @@ fn accesses(threads: &[Vec<Do>]) -> (Vec<Access>, Vec<Vec<Ordered>>) {
                     access.writes = Some(Write::Value(value.into()));
                 }
                 Reserved(v, _) => access.variable = v,
-                Both(..) | WHalf(..) | RHalf(..) => panic!("{op:?} is not drawn"),
+                All(..) | WPart(..) | RPart(..) => panic!("{op:?} is not drawn"),
             }
             access.control = control.clone();
             if op.finds() {

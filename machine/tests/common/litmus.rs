@@ -1,10 +1,15 @@
-//! Threads of litmus tests on the harts of clusters: what they do, random starts, and what they find.
+//! Threads of litmus tests: what they do, random starts, and what they find.
+//!
+//! Why it exists: accesses, the lines of variables and the counting are the same on every kind of chip, and so are the shapes ([`super::shapes`]).
+//! Threads on harts of clusters and on a mesh that need no flushes are here, too, because two programs of tests run them. What it does not know: which
+//! outcomes the memory model allows.
 
 use super::*;
 use bulkhead_abi::memory_map::{EXTERNAL_MEMORY, MEMORY_BASE};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::TileId;
 use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 /// Lines in which variables may be.
 pub const LINES: u64 = 64;
@@ -16,6 +21,33 @@ pub const THREADS: u32 = 21;
 pub const BARRIER: u32 = 22;
 pub const FOUND: u32 = 24;
 pub const VALUE: u32 = 30;
+
+/// A part of a variable: how many bytes (1, 2 or 4), and which one of the parts of that length.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    pub bytes: u64,
+    pub number: u64,
+}
+
+impl Part {
+    pub fn first(bytes: u64) -> Self {
+        Self { bytes, number: 0 }
+    }
+
+    pub fn last(bytes: u64) -> Self {
+        let number = 8 / bytes - 1;
+        Self { bytes, number }
+    }
+
+    /// The variable's value if this part is 1, and all others are 0.
+    pub fn one(self) -> u64 {
+        1 << (8 * self.bytes * self.number)
+    }
+}
+
+pub const X: u32 = 0;
+pub const Y: u32 = 1;
+pub const Z: u32 = 2;
 
 /// What a thread does; variables and results are numbered.
 #[derive(Clone, Copy, Debug)]
@@ -36,12 +68,12 @@ pub enum Do {
     WControl(u32, u32),
     /// Loads after such a branch.
     RControl(u32),
-    /// Stores a value to each half of a variable, in one access.
-    Both(u32, u32),
-    /// Stores a value to a half of a variable.
-    WHalf(u32, u64, u32),
-    /// Loads a half.
-    RHalf(u32, u64),
+    /// Stores a value to each part of so many bytes of a variable, in one access.
+    All(u32, u64, u32),
+    /// Stores a value to a part of a variable.
+    WPart(u32, Part, u32),
+    /// Loads a part.
+    RPart(u32, Part),
     /// Adds with acquire and release semantics; the old value is a result.
     Add(u32, u32),
     /// Adds with LR and SC until it succeeds; the old value is a result.
@@ -75,7 +107,7 @@ impl Do {
             self,
             R(_) | RDependent(_)
                 | RControl(_)
-                | RHalf(..)
+                | RPart(..)
                 | RLate(_)
                 | Add(..)
                 | Reserved(..)
@@ -148,79 +180,117 @@ pub fn thread(ops: &[Do], start: &Start, number: usize, threads: usize) -> Progr
     p.addi(T2, ZERO, start.wait[number] + 1);
     let wait = p.here();
     p.addi(T2, T2, -1).branch(1, T2, ZERO, wait);
+    perform(&mut p, ops, &|_, _| {});
+    p.word(FENCE).addi(S0, S0, -1);
+    for (variable, line) in start.lines.iter().enumerate() {
+        p.li(ADDRESS + variable as u32, start.address(*line));
+    }
+    p.addi(BARRIER, BARRIER, 64)
+        .branch(1, S0, ZERO, round)
+        .word(WFI);
+    p
+}
+
+/// What a thread does, one after the other. Its `flush` of the line at a register's address comes before each load and after each store; where caches
+/// are coherent, it does nothing. Returns the first register after those of the loads.
+pub fn perform(p: &mut Program, ops: &[Do], flush: &dyn Fn(&mut Program, u32)) -> u32 {
     let mut found = FOUND;
     for op in ops {
+        let address = match *op {
+            F | Fence(_) => ZERO,
+            R(v) | RDependent(v) | RLate(v) | RControl(v) | RPart(v, _) => ADDRESS + v,
+            W(v, _) | WDependent(v, _) | WAddress(v, _) | WControl(v, _) => ADDRESS + v,
+            All(v, ..) | WPart(v, ..) | Add(v, _) | Reserved(v, _) => ADDRESS + v,
+            Acquire(v) | AcquireAdd(v) | Release(v, _) => ADDRESS + v,
+        };
         match *op {
-            W(variable, value) => {
-                p.addi(VALUE, ZERO, value as i32)
-                    .sd(VALUE, ADDRESS + variable, 0);
+            W(_, value) => {
+                p.addi(VALUE, ZERO, value as i32).sd(VALUE, address, 0);
+                flush(p, address);
             }
-            WDependent(variable, value) => {
+            WDependent(_, value) => {
                 p.xor(T1, found - 1, found - 1).addi(T1, T1, value as i32);
-                p.sd(T1, ADDRESS + variable, 0);
+                p.sd(T1, address, 0);
+                flush(p, address);
             }
-            WAddress(variable, value) => {
-                p.xor(T1, found - 1, found - 1)
-                    .add(T1, T1, ADDRESS + variable);
+            WAddress(_, value) => {
+                p.xor(T1, found - 1, found - 1).add(T1, T1, address);
                 p.addi(VALUE, ZERO, value as i32).sd(VALUE, T1, 0);
+                flush(p, T1);
             }
-            WControl(variable, value) => {
-                on_condition(&mut p, found - 1);
-                p.addi(VALUE, ZERO, value as i32)
-                    .sd(VALUE, ADDRESS + variable, 0);
+            WControl(_, value) => {
+                on_condition(p, found - 1);
+                p.addi(VALUE, ZERO, value as i32).sd(VALUE, address, 0);
+                flush(p, address);
             }
-            RControl(variable) => {
-                on_condition(&mut p, found - 1);
-                p.ld(found, ADDRESS + variable, 0);
+            RControl(_) => {
+                on_condition(p, found - 1);
+                flush(p, address);
+                p.ld(found, address, 0);
             }
-            Both(variable, value) => {
+            All(_, bytes, value) => {
                 p.addi(VALUE, ZERO, value as i32).slli(T1, VALUE, 32);
-                p.or(T1, T1, VALUE).sd(T1, ADDRESS + variable, 0);
+                p.or(T1, T1, VALUE);
+                for bits in [16, 8].into_iter().filter(|bits| *bits >= 8 * bytes) {
+                    p.addi(VALUE, T1, 0).slli(T1, VALUE, bits as u32);
+                    p.or(T1, T1, VALUE);
+                }
+                p.sd(T1, address, 0);
+                flush(p, address);
             }
-            WHalf(variable, half, value) => {
-                p.addi(VALUE, ZERO, value as i32)
-                    .sw(VALUE, ADDRESS + variable, 4 * half);
+            WPart(_, part, value) => {
+                p.addi(VALUE, ZERO, value as i32);
+                p.store(part.bytes, VALUE, address, part.bytes * part.number);
+                flush(p, address);
             }
-            RHalf(variable, half) => {
-                p.lw(found, ADDRESS + variable, 4 * half);
+            RPart(_, part) => {
+                flush(p, address);
+                p.load(part.bytes, found, address, part.bytes * part.number);
             }
-            R(variable) => {
-                p.ld(found, ADDRESS + variable, 0);
+            R(_) => {
+                flush(p, address);
+                p.ld(found, address, 0);
             }
-            RDependent(variable) => {
-                p.xor(T1, found - 1, found - 1)
-                    .add(T1, T1, ADDRESS + variable);
+            RDependent(_) => {
+                p.xor(T1, found - 1, found - 1).add(T1, T1, address);
+                flush(p, T1);
                 p.ld(found, T1, 0);
             }
-            RLate(variable) => {
+            RLate(_) => {
                 // T1 = 0 / 1, two times.
                 let divide = |rd: u32, a: u32, b: u32| {
                     1 << 25 | b << 20 | a << 15 | 4 << 12 | rd << 7 | 0x33
                 };
                 p.addi(VALUE, ZERO, 1).word(divide(T1, ZERO, VALUE));
-                p.word(divide(T1, T1, VALUE));
-                p.add(T1, T1, ADDRESS + variable).ld(found, T1, 0);
+                p.word(divide(T1, T1, VALUE)).add(T1, T1, address);
+                flush(p, T1);
+                p.ld(found, T1, 0);
             }
-            Add(variable, value) => {
+            Add(_, value) => {
+                flush(p, address);
                 p.addi(VALUE, ZERO, value as i32);
-                p.amo(0, 3, found, ADDRESS + variable, VALUE);
+                p.amo(0, 3, found, address, VALUE);
+                flush(p, address);
             }
-            Reserved(variable, value) => {
+            // Only where all threads reach one copy, so nothing is flushed.
+            Reserved(_, value) => {
                 let again = p.here();
-                p.lr(found, ADDRESS + variable)
-                    .addi(T1, found, value as i32);
-                p.sc(VALUE, ADDRESS + variable, T1)
-                    .branch(1, VALUE, ZERO, again);
+                p.lr(found, address).addi(T1, found, value as i32);
+                p.sc(VALUE, address, T1).branch(1, VALUE, ZERO, again);
             }
-            Acquire(variable) => {
-                p.amo(2, 2, found, ADDRESS + variable, ZERO);
+            Acquire(_) => {
+                flush(p, address);
+                p.amo(2, 2, found, address, ZERO);
             }
-            AcquireAdd(variable) => {
-                p.amo(0, 2, found, ADDRESS + variable, ZERO);
+            AcquireAdd(_) => {
+                flush(p, address);
+                p.amo(0, 2, found, address, ZERO);
             }
-            Release(variable, value) => {
+            Release(_, value) => {
+                flush(p, address);
                 p.addi(VALUE, ZERO, value as i32);
-                p.amo(1, 1, ZERO, ADDRESS + variable, VALUE);
+                p.amo(1, 1, ZERO, address, VALUE);
+                flush(p, address);
             }
             F => {
                 p.word(FENCE);
@@ -231,14 +301,7 @@ pub fn thread(ops: &[Do], start: &Start, number: usize, threads: usize) -> Progr
         }
         found += u32::from(op.finds());
     }
-    p.word(FENCE).addi(S0, S0, -1);
-    for (variable, line) in start.lines.iter().enumerate() {
-        p.li(ADDRESS + variable as u32, start.address(*line));
-    }
-    p.addi(BARRIER, BARRIER, 64)
-        .branch(1, S0, ZERO, round)
-        .word(WFI);
-    p
+    found
 }
 
 /// A branch on a value. What follows is executed in any case.
@@ -303,32 +366,60 @@ pub fn outcome(threads: &[&[Do]], start: &Start) -> Vec<u64> {
     seen
 }
 
+/// What the lines of the variables are chosen by.
+pub fn lines() -> impl Strategy<Value = (u64, u64, u64)> {
+    (0..LINES, 1..LINES, 1..LINES)
+}
+
+/// The lines of the variables, which differ. The third one may have the line behind the others.
+pub fn chosen((first, second, third): (u64, u64, u64)) -> [u64; VARIABLES] {
+    let behind = if third == second { LINES } else { third };
+    [
+        first,
+        (first + second) % LINES,
+        (first + behind) % (2 * LINES),
+    ]
+}
+
+/// How many of many starts end in a way. They are the same ones in every run.
+pub fn count_starts<S: std::fmt::Debug>(
+    starts: impl Strategy<Value = S>,
+    cases: u32,
+    ends: impl Fn(&S) -> bool,
+) -> u32 {
+    let config = Config {
+        failure_persistence: None,
+        ..Config::with_cases(cases)
+    };
+    let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let found = std::cell::Cell::new(0);
+    let ran = TestRunner::new_with_rng(config, random).run(&starts, |start| {
+        found.set(found.get() + u32::from(ends(&start)));
+        Ok(())
+    });
+    ran.unwrap();
+    found.get()
+}
+
 /// Starts of this many threads.
 pub fn starts(threads: usize, out_of_order: bool, apart: bool) -> impl Strategy<Value = Start> {
     let starts = (
         prop::array::uniform4(0i32..40),
-        (0..LINES, 1..LINES, 1..LINES),
+        lines(),
         prop::array::uniform4(0u8..8),
         prop::array::uniform4(0u8..8),
         0..threads,
         0u8..8,
     );
-    starts.prop_map(
-        move |(wait, (first, second, third), old, owned, turn, small)| Start {
-            out_of_order,
-            apart,
-            mesh: false,
-            wait,
-            // The third one may have the line behind the others.
-            lines: [
-                first,
-                (first + second) % LINES,
-                (first + if third == second { LINES } else { third }) % (2 * LINES),
-            ],
-            old,
-            owned,
-            turn,
-            small: small == 0,
-        },
-    )
+    starts.prop_map(move |(wait, lines, old, owned, turn, small)| Start {
+        out_of_order,
+        apart,
+        mesh: false,
+        wait,
+        lines: chosen(lines),
+        old,
+        owned,
+        turn,
+        small: small == 0,
+    })
 }

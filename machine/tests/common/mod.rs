@@ -6,6 +6,7 @@ pub mod engines;
 pub mod interrupts;
 pub mod litmus;
 pub mod parts;
+pub mod shapes;
 
 use bulkhead_abi::dtu::{
     Command, Endpoint, MemoryEndpoint, NO_ENDPOINT, PRIVILEGED_ARGUMENT, PRIVILEGED_COMMAND,
@@ -103,18 +104,26 @@ impl Program {
         self
     }
     pub fn ld(&mut self, rd: u32, base: u32, offset: u64) -> &mut Self {
-        self.word((offset as u32 & 0xFFF) << 20 | base << 15 | 3 << 12 | rd << 7 | 0x03)
+        self.load(8, rd, base, offset)
     }
     pub fn sd(&mut self, rs: u32, base: u32, offset: u64) -> &mut Self {
-        let o = offset as u32;
-        self.word((o >> 5 & 0x7F) << 25 | rs << 20 | base << 15 | 3 << 12 | (o & 31) << 7 | 0x23)
+        self.store(8, rs, base, offset)
     }
     pub fn lw(&mut self, rd: u32, base: u32, offset: u64) -> &mut Self {
-        self.word((offset as u32 & 0xFFF) << 20 | base << 15 | 2 << 12 | rd << 7 | 0x03)
+        self.load(4, rd, base, offset)
     }
     pub fn sw(&mut self, rs: u32, base: u32, offset: u64) -> &mut Self {
-        let o = offset as u32;
-        self.word((o >> 5 & 0x7F) << 25 | rs << 20 | base << 15 | 2 << 12 | (o & 31) << 7 | 0x23)
+        self.store(4, rs, base, offset)
+    }
+    /// Loads 1, 2, 4 or 8 bytes, with sign.
+    pub fn load(&mut self, bytes: u64, rd: u32, base: u32, offset: u64) -> &mut Self {
+        let size = bytes.ilog2() << 12;
+        self.word((offset as u32 & 0xFFF) << 20 | base << 15 | size | rd << 7 | 0x03)
+    }
+    /// Stores 1, 2, 4 or 8 bytes.
+    pub fn store(&mut self, bytes: u64, rs: u32, base: u32, offset: u64) -> &mut Self {
+        let (o, size) = (offset as u32, bytes.ilog2() << 12);
+        self.word((o >> 5 & 0x7F) << 25 | rs << 20 | base << 15 | size | (o & 31) << 7 | 0x23)
     }
     /// Branch to a label: `funct3` 0 equal, 1 not equal.
     pub fn branch(&mut self, funct3: u32, rs1: u32, rs2: u32, to: Label) -> &mut Self {
@@ -193,6 +202,20 @@ impl Program {
             .addi(T0, T0, 16)
             .csr(1, 0x341, T0)
             .mret()
+    }
+    /// Supervisor mode uses the table at this physical address, with memory types if `types`, and may reach everything. Uses `T0`.
+    pub fn translation(&mut self, root: u64, types: bool) -> &mut Self {
+        self.li(T0, u64::MAX >> 10)
+            .csr(1, 0x3b0, T0)
+            .li(T0, 0x1f)
+            .csr(1, 0x3a0, T0);
+        // `menvcfg` and `satp`.
+        self.li(T0, u64::from(types) << 62).csr(1, 0x30a, T0);
+        self.li(T0, 8 << 60 | root >> 12).csr(1, 0x180, T0)
+    }
+    /// Data accesses of what follows are those of supervisor mode: MPRV, and that as the previous mode. Uses `T0`.
+    pub fn as_supervisor(&mut self) -> &mut Self {
+        self.li(T0, 1 << 17 | 1 << 11).csr(1, 0x300, T0)
     }
     pub fn marker(&mut self, rs: u32, kind: u32) -> &mut Self {
         self.word(kind << 20 | rs << 15 | 2 << 12 | 0x13)
