@@ -496,6 +496,7 @@ fn once(
         turns,
         looks: &looks,
         tick: ticks.min().unwrap_or(tick),
+        is_aligned: system.master(platform).is_none(),
     };
     let waits = waits.waits();
     let mut arrivals = vec![0; ports.len()];

@@ -83,55 +83,82 @@ pub(crate) struct Rivals {
     nobody: bool,
 }
 
-/// Cores that wait for a lock at another core, each with at most one question or answer under way for each port.
+/// Questions for the locks of one core's ports with one writer that may be under way at once: only its own operation keeps a writer from such a lock, and a core has one
+/// operation at a time. The last answer that refused the writer of its previous port may still be on its way.
+const AT_ONCE: u64 = 2;
+
+/// A core that waits for a lock at another core, with at most one question or answer under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker {
+    pub from: u16,
+    pub to: u16,
+    /// The port has no other writer.
+    pub alone: bool,
+}
+
+/// All that may wait for a lock.
 pub(crate) struct Asking {
-    /// For each link behind a router: where those questions and answers come from, and who asks.
-    over: BTreeMap<Link, Vec<(u32, u16)>>,
-    /// For each core: who asks there.
-    at: BTreeMap<u16, Vec<u16>>,
+    /// For each link behind a router: where those questions and answers come from, and whose they are.
+    over: BTreeMap<Link, Vec<(u32, Asker)>>,
+    all: Vec<Asker>,
 }
 
 impl Asking {
-    /// Each pair is a core that asks, and the one whose memory has the lock.
-    pub(crate) fn new(mesh: &Mesh<'_>, pairs: impl Iterator<Item = (u16, u16)>) -> Self {
-        let mut all = Self {
-            over: BTreeMap::new(),
-            at: BTreeMap::new(),
-        };
-        for (from, to) in pairs {
-            all.at.entry(to).or_default().push(from);
-            let (there, back) = (mesh.way(from, to), mesh.way(to, from));
+    pub(crate) fn new(mesh: &Mesh<'_>, all: Vec<Asker>) -> Self {
+        let mut over: BTreeMap<Link, Vec<(u32, Asker)>> = BTreeMap::new();
+        for &one in &all {
+            let (there, back) = (mesh.way(one.from, one.to), mesh.way(one.to, one.from));
             for (plane, before, (at, after)) in turns(READS, &there).chain(turns(DATA, &back)) {
-                let link = all.over.entry((plane, at, after)).or_default();
-                link.push((before, from));
+                over.entry((plane, at, after))
+                    .or_default()
+                    .push((before, one));
             }
         }
-        all
+        Self { over, all }
     }
 
     /// As they meet an operation of the core `from` on a port of the core `to`, whose packets take the links of `own`.
     pub(crate) fn beside(&self, own: &Load, (from, to): (u16, u16)) -> Rivals {
-        let others = self.at.get(&to).into_iter().flatten();
         let mut through: BTreeMap<Turn, u64> = BTreeMap::new();
         let mut ports: BTreeMap<Link, BTreeSet<u32>> = BTreeMap::new();
-        for (&(plane, at, after), asking) in own
-            .links
-            .keys()
-            .filter_map(|link| self.over.get_key_value(link))
+        let links = own.links.keys();
+        for (&(plane, at, after), asking) in links.filter_map(|link| self.over.get_key_value(link))
         {
-            for &(before, _) in asking.iter().filter(|one| one.1 != from) {
-                *through.entry((plane, before, (at, after))).or_default() += 1;
+            let others = asking.iter().filter(|one| one.1.from != from);
+            let mut by_port: BTreeMap<u32, Vec<Asker>> = BTreeMap::new();
+            for &(before, one) in others {
+                by_port.entry(before).or_default().push(one);
                 ports.entry((plane, at, after)).or_default().insert(before);
             }
+            for (before, askers) in by_port {
+                through.insert((plane, before, (at, after)), at_once(askers.into_iter()));
+            }
         }
+        let others = self.all.iter().copied().filter(|one| one.from != from);
         Rivals {
             through: Some(through),
             ports,
-            loads: others.filter(|one| **one != from).count() as u64,
+            loads: at_once(others.clone().filter(|one| one.to == to)),
             stores: 0,
-            nobody: !self.at.values().flatten().any(|one| *one != from),
+            nobody: others.count() == 0,
         }
     }
+}
+
+/// How many questions and answers of these may be under way at once.
+fn at_once(askers: impl Iterator<Item = Asker>) -> u64 {
+    let mut all = 0;
+    let mut of_core: BTreeMap<u16, u64> = BTreeMap::new();
+    for one in askers {
+        match one.alone {
+            true => *of_core.entry(one.to).or_default() += 1,
+            false => all += 1,
+        }
+    }
+    all + of_core
+        .into_values()
+        .map(|one| one.min(AT_ONCE))
+        .sum::<u64>()
 }
 
 impl Rivals {

@@ -4,7 +4,8 @@
 //! network. What it deliberately does not know: responses; its caller says how many operations of each task may fall within one operation of another.
 //!
 //! - *While one has the lock, the other writers of its queue have nothing under way but one question each.* So their items do not delay it, only their questions do.
-//! - *Questions.* A core that waits has one question or answer under way. How often it asks does not matter then: a packet that finds k packets ahead of it in its input
+//! - *Questions.* A core that waits has one question or answer under way; of all that wait for a core's ports with one writer, two at once ([`crate::one_shot_rivals`]).
+//!   How often they ask does not matter then: a packet that finds k packets ahead of it in its input
 //!   port of a link, with p other ports in use, lets at most k + (k + 1) p packets pass, as for rivals ([`crate::one_shot_rivals`]). Packets of items that are ahead of it
 //!   let others pass, too, once each.
 //! - *Waiting for the lock.* An operation waits for all operations of the port's other cores that may fall within it, each with its waits on the network and the way of
@@ -18,7 +19,7 @@
 use super::attempts::fails;
 use crate::one_shot::{BEHIND, Interrupts, Port, QUESTIONS, WORDS, moves, reads, writes};
 use crate::one_shot_mesh::{ACCESS, Load, Mesh};
-use crate::one_shot_rivals::Asking;
+use crate::one_shot_rivals::{Asker, Asking};
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
 use std::collections::BTreeMap;
@@ -52,6 +53,8 @@ pub(crate) struct Ports<'a> {
     pub looks: &'a Load,
     /// Cycles of the shortest tick.
     pub tick: u64,
+    /// All cores have one timer.
+    pub is_aligned: bool,
 }
 
 impl Ports<'_> {
@@ -71,8 +74,7 @@ impl Ports<'_> {
 
     /// Whether a channel belongs to a section of cores with one timer: nobody finds its lock taken.
     fn is_section(&self, channel: usize) -> bool {
-        let is_aligned = self.system.master(self.mesh.platform).is_none();
-        is_aligned && self.system.tasks.channels[channel].parallel.is_some()
+        self.is_aligned && self.system.tasks.channels[channel].parallel.is_some()
     }
 
     fn interrupt(&self, task: usize) -> u64 {
@@ -129,6 +131,9 @@ impl Ports<'_> {
         let items = visits - own;
         let channels = 0..self.ports.len();
         let asking = channels.filter(|&one| self.asks(one) && self.ends(one).1 == core);
+        // The core has one operation at a time, so nobody finds the lock of another port with one writer taken.
+        let tasks = &self.system.tasks;
+        let asking = asking.filter(|&one| sharing.contains(&one) || tasks.sharing(one).len() > 1);
         let rounds: Vec<u64> = asking
             .map(|one| self.mesh.shortest_round(self.ports[one].hops))
             .collect();
@@ -161,7 +166,12 @@ impl Ports<'_> {
             of_core.entry(self.ends(index).0).or_default().add(load);
         }
         let asking = channels.clone().filter(|&one| self.asks(one));
-        let asking = Asking::new(mesh, asking.map(|one| self.ends(one)));
+        let asking = asking.map(|one| {
+            let (from, to) = self.ends(one);
+            let alone = tasks.sharing(one).len() == 1;
+            Asker { from, to, alone }
+        });
+        let asking = Asking::new(mesh, asking.collect());
         let network: Vec<u64> = channels
             .clone()
             .map(|one| match self.ports[one].hops {
