@@ -82,8 +82,9 @@ fn a_filter_in_ada_is_right_and_faster_on_more_cores() {
         sections.push(longest(&finished));
     }
     println!("longest sections on 1, 2 and 4 cores: {sections:?}");
-    // Measured: 2.31 and 4.56 times as fast, too much because the loop is placed differently in the image for one core; from two to four cores, 1.98.
-    assert!(10 * sections[0] > 18 * sections[1], "{sections:?}");
+    // The filter's loop is at another place of a line in each image, so one core needs 18 or 21 cycles for a multiplication: two cores are 1.57 to 2.31 times as fast as one, by
+    // the order of functions in the images. From two to four cores it was 1.98 each time.
+    assert!(10 * sections[0] > 14 * sections[1], "{sections:?}");
     assert!(10 * sections[1] > 18 * sections[2], "{sections:?}");
 }
 
