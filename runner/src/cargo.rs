@@ -120,10 +120,9 @@ impl Build<'_> {
         }
         // Settings of the host's build must not reach the chip's programs.
         let of_host = |name: &str| {
-            let all = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_INCREMENTAL"];
-            all.contains(&name)
-                || name == "CARGO_BUILD_TARGET"
-                || name.starts_with("CARGO_PROFILE_")
+            let flags = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_BOOTSTRAP"];
+            let build = ["CARGO_INCREMENTAL", "CARGO_BUILD_TARGET"];
+            flags.contains(&name) || build.contains(&name) || name.starts_with("CARGO_PROFILE_")
         };
         for (name, _) in std::env::vars_os() {
             if name.to_str().is_some_and(of_host) {
