@@ -88,8 +88,8 @@ impl Ports<'_> {
         sharing.filter(|&one| self.ends(one).0 != own).collect()
     }
 
-    /// How long the questions, items and answers of a write wait on the network and at the memory: for the items and the questions of other channels, and for one
-    /// question at a time of everybody who waits for a lock. `loads`: of each channel, without questions of those who wait for a lock.
+    /// How long the questions, items and answers of a write wait on the network and at the memory: for the items and the questions of other channels, and for the
+    /// questions that may be under way at once ([`Asking`]). `loads`: of each channel, without questions of those who wait for a lock.
     fn network(
         &self,
         channel: usize,
