@@ -473,6 +473,13 @@ impl Hierarchy {
         self.instructions.hit(now, address, false)
     }
 
+    /// The same fetch, if it hits the line that was used last in its set and nothing is on its way. False: nothing has happened.
+    #[inline]
+    pub fn fetch_recent(&mut self, now: Tick, address: u64) -> bool {
+        let first = &mut self.instructions;
+        now >= first.fills_until && first.cache.access_recent(address, false)
+    }
+
     /// Data access within a line: `Some` if the first level answers.
     #[inline]
     pub fn data_hit(&mut self, now: Tick, address: u64, write: bool) -> Option<Outcome> {

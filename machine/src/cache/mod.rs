@@ -234,17 +234,26 @@ impl Cache {
     /// Whether the line is here; counts, and updates the order of use and the dirty state.
     #[inline]
     pub fn access(&mut self, address: u64, write: bool) -> bool {
+        self.access_recent(address, write) || {
+            let number = address >> self.line_shift;
+            self.access_other(number, (number & self.set_mask) as usize, write)
+        }
+    }
+
+    /// [`Cache::access`] of the line that was used last in its set. False: it is another line, and nothing has happened.
+    #[inline(always)]
+    fn access_recent(&mut self, address: u64, write: bool) -> bool {
         let number = address >> self.line_shift;
         let set = (number & self.set_mask) as usize;
         let way = self.recent[set] as usize;
-        if self.sets[set * 2 * self.ways + way] == number as u32 + 1 {
+        let hit = self.sets[set * 2 * self.ways + way] == number as u32 + 1;
+        if hit {
             self.statistics[self.current].1.hits += 1;
             if write {
                 self.dirty[set * self.ways + way] = true;
             }
-            return true;
         }
-        self.access_other(number, set, write)
+        hit
     }
 
     fn tags(&self, set: usize) -> &[u32] {

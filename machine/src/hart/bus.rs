@@ -153,6 +153,13 @@ pub trait Bus {
     const SHARES_BLOCKS: bool = false;
     /// Timing of the fetch of the instruction line that contains `physical`, wanted at `now`.
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing;
+    /// A fetch, if its line is the one used last in its set and nothing is on its way: it hits. False: nothing has happened, and the hart
+    /// must call [`Bus::fetch`].
+    #[inline]
+    fn fetch_recent(&mut self, now: Tick, physical: u64) -> bool {
+        let _ = (now, physical);
+        false
+    }
     /// Timing of one data access that lies within one cache line.
     fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing;
     /// Whether accesses may have to wait for tokens of a bandwidth regulator, so that the hart must ask [`Bus::admit`].

@@ -29,9 +29,9 @@ pub enum End {
     Fetching(u32),
 }
 
-/// The next block in the usual case: no interrupt, time left, a decoded block in the line that was fetched last.
+/// The next block in the usual case: no interrupt, time left, a decoded block in one line. Also returns its physical address.
 #[inline(always)]
-pub fn quick_block<B: Bus>(core: &Core, blocks: &BlockCache) -> Option<usize> {
+fn quick_block<B: Bus>(core: &Core, blocks: &BlockCache) -> Option<(usize, u64)> {
     if !core.may_go_on() {
         return None;
     }
@@ -39,28 +39,17 @@ pub fn quick_block<B: Bus>(core: &Core, blocks: &BlockCache) -> Option<usize> {
     let index = blocks
         .find(physical)
         .filter(|index| core.may_use::<B>(*index))?;
-    let fetched = physical & core.line_mask == core.fetch_line && !blocks.block(index).straddles;
-    fetched.then_some(index)
+    (!blocks.block(index).straddles).then_some((index, physical))
 }
 
-/// The next block if it is decoded and lies in another line than the last one. Fetches that line; also returns the token if it is on its way.
+/// [`Core::fetch`] of another line than the last one, apart from the loop of blocks.
 #[inline(never)]
-fn block_of_another_line<B: Bus>(
-    core: &mut Core,
-    bus: &mut B,
-    blocks: &BlockCache,
-) -> Option<(usize, Option<u32>)> {
-    if !core.may_go_on() || bus.regulates() {
+fn fetch_another<B: Bus>(core: &mut Core, bus: &mut B, physical: u64) -> Option<u32> {
+    if bus.fetch_recent(core.base, physical) {
+        core.fetch_line = physical & core.line_mask;
         return None;
     }
-    let physical = core.mmu.quick(Need::Execute, core.pc)?;
-    let index = blocks
-        .find(physical)
-        .filter(|index| core.may_use::<B>(*index))?;
-    if blocks.block(index).straddles {
-        return None;
-    }
-    Some((index, core.fetch(bus, physical)))
+    core.fetch(bus, physical)
 }
 
 /// Executes blocks while the next one is found quickly, beginning with operation `start` of a block. Returns in which block it
@@ -95,21 +84,22 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
             if again && core.may_go_on() {
                 continue;
             }
-            let next = match quick_block::<B>(core, blocks) {
-                None => block_of_another_line(core, bus, blocks),
-                next => next.map(|next| (next, None)),
+            let Some((next, physical)) = quick_block::<B>(core, blocks) else {
+                return (End::Done, current);
             };
-            match next {
-                Some((next, None)) => {
-                    current = next;
-                    block = blocks.block(current);
-                    operations = blocks.operations(block);
-                    beginning = (core.pc, core.fetch_line);
-                    continue;
+            if physical & core.line_mask != core.fetch_line {
+                if bus.regulates() {
+                    return (End::Done, current);
                 }
-                Some((next, Some(token))) => return (End::Fetching(token), next),
-                None => return (End::Done, current),
+                if let Some(token) = fetch_another(core, bus, physical) {
+                    return (End::Fetching(token), next);
+                }
             }
+            current = next;
+            block = blocks.block(current);
+            operations = blocks.operations(block);
+            beginning = (core.pc, core.fetch_line);
+            continue;
         }};
     }
     macro_rules! leave {

@@ -331,6 +331,11 @@ impl<const TCM: bool> Bus for TileBus<'_, TCM> {
         }
     }
 
+    #[inline]
+    fn fetch_recent(&mut self, now: Tick, physical: u64) -> bool {
+        self.coupled(physical).is_none() && self.caches.fetch_recent(now, self.name(physical))
+    }
+
     #[inline(always)]
     fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing {
         debug_assert!(
