@@ -256,7 +256,7 @@ impl Hierarchy {
     }
 
     /// A hart uses the line at `place` in the data cache again ([`Cache::again`](super::Cache::again)).
-    #[inline]
+    #[inline(always)]
     pub fn again(&mut self, place: usize) {
         self.data.cache.again(place);
     }

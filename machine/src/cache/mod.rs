@@ -56,6 +56,8 @@ pub struct Cache {
     line_shift: u32,
     set_mask: u64,
     ways: usize,
+    /// The logarithm of the number of ways, if it is a power of two.
+    ways_shift: Option<u32>,
     way_mask: u64,
     replacement: Replacement,
     /// For each set its tags (line number + 1; 0: empty), then for LRU the order of last use of its ways: one host cache
@@ -123,6 +125,7 @@ impl Cache {
             line_shift: config.line.trailing_zeros(),
             set_mask: sets as u64 - 1,
             ways,
+            ways_shift: ways.is_power_of_two().then(|| ways.ilog2()),
             way_mask: if config.way_mask & all == 0 {
                 all
             } else {
@@ -280,12 +283,22 @@ impl Cache {
     }
 
     /// The hart uses the line at this place in [`Cache::bytes`]; the same as [`Cache::access`] of a line that is here, without a look at tags.
-    #[inline]
+    #[inline(always)]
     pub fn again(&mut self, place: usize) {
         let slot = place >> self.line_shift;
-        let set = slot / self.ways;
-        self.touch(set, slot - set * self.ways);
+        let (set, way) = self.set_and_way(slot);
+        self.touch(set, way);
         self.statistics[self.current].1.hits += 1;
+    }
+
+    /// The set and the way of a place ([`Cache::slot_of`]). No division in the usual case.
+    #[inline(always)]
+    fn set_and_way(&self, slot: usize) -> (usize, usize) {
+        let set = match self.ways_shift {
+            Some(shift) => slot >> shift,
+            None => slot / self.ways,
+        };
+        (set, slot - set * self.ways)
     }
 
     #[inline(always)]

@@ -40,6 +40,11 @@ impl Core {
                     self.statistics.loads += 1;
                     return Ok(bus.read_place(place, BYTES as u8));
                 }
+                if self.lines.loads_before(physical)
+                    && let Some(value) = self.load_before::<B, BYTES>(bus, physical)
+                {
+                    return Ok(value);
+                }
                 let value = self.load_line::<B, BYTES>(bus, op, physical);
                 value.ok_or(self.refused)
             }
@@ -71,6 +76,12 @@ impl Core {
                     bus.write_place(place, BYTES as u8, value);
                     return Ok(());
                 }
+                if !B::EVERY_ACCESS
+                    && self.lines.stores_before(physical)
+                    && self.store_before::<B, BYTES>(bus, physical, value)
+                {
+                    return Ok(());
+                }
                 match self.store_line::<B, BYTES>(bus, op, physical, value) {
                     true => Ok(()),
                     false => Err(self.refused),
@@ -99,6 +110,46 @@ impl Core {
         let known = self.lines.timing_before(now, physical, store)?;
         debug_assert!(bus.is_at(physical, known.1), "{physical:#x}: {known:?}");
         bus.again(physical, known.1).then_some(known)
+    }
+
+    /// The place of the bytes of a line that was known before and is there. `None`: the bus wants to be asked.
+    #[inline(always)]
+    fn line_before<B: Bus>(&mut self, bus: &mut B, physical: u64) -> Option<Place> {
+        let place = self.lines.swap(physical);
+        debug_assert!(bus.is_at(physical, place), "{physical:#x}: {place:#x}");
+        if bus.again(physical, place) {
+            return Some(place);
+        }
+        self.lines.swap(physical);
+        None
+    }
+
+    /// A load that hits the line that was known before. `None`: the bus wants to be asked.
+    #[inline(never)]
+    fn load_before<B: Bus, const BYTES: u64>(&mut self, bus: &mut B, physical: u64) -> Option<u64> {
+        let place = self.line_before(bus, physical)?;
+        self.statistics.loads += 1;
+        Some(bus.read_place(place, BYTES as u8))
+    }
+
+    /// A store that hits the line that was known before, which is dirty. False: the bus wants to be asked.
+    #[inline(never)]
+    fn store_before<B: Bus, const BYTES: u64>(
+        &mut self,
+        bus: &mut B,
+        physical: u64,
+        value: u64,
+    ) -> bool {
+        // It may have to wait for tokens.
+        if bus.regulates() {
+            return false;
+        }
+        let Some(place) = self.line_before(bus, physical) else {
+            return false;
+        };
+        self.statistics.stores += 1;
+        bus.write_place(place, BYTES as u8, value);
+        true
     }
 
     /// A store does not become visible before its time: blocks may run beyond the horizon, but their stores may not.

@@ -140,6 +140,27 @@ impl KnownLines {
         Some(known)
     }
 
+    /// Whether a load is known to hit the line that was known before ([`Self::swap`]).
+    #[inline(always)]
+    pub fn loads_before(&self, physical: u64) -> bool {
+        self.before[self.index(physical)].load == physical & self.line_mask
+    }
+
+    /// Whether a store is known to hit the line that was known before, which is dirty ([`Self::swap`]).
+    #[inline(always)]
+    pub fn stores_before(&self, physical: u64) -> bool {
+        self.before[self.index(physical)].store == physical & self.line_mask
+    }
+
+    /// The line that was known before becomes the known one. Returns the place of the byte at an address in it. The cache must be told of
+    /// its use.
+    #[inline(always)]
+    pub fn swap(&mut self, physical: u64) -> Place {
+        let index = self.index(physical);
+        std::mem::swap(&mut self.entries[index], &mut self.before[index]);
+        physical.wrapping_add(self.entries[index].delta)
+    }
+
     /// Notes the answer to an access, and the place of its bytes.
     #[inline]
     pub fn note(&mut self, physical: u64, timing: Timing, place: Place, store: bool) {
@@ -212,6 +233,10 @@ mod tests {
             lines
         };
         let mut lines = two();
+        assert!(lines.loads_before(0x030) && lines.stores_before(0x008));
+        assert_eq!(lines.swap(0x008), 0x508);
+        assert!(lines.loads_before(0x048) && !lines.stores_before(0x048));
+        assert_eq!(lines.swap(0x048), 0x648);
         assert_eq!(lines.timing_before(0, 0x040, false), None, "not the last");
         assert_eq!(lines.timing_before(0, 0x080, false), None, "never seen");
         // A store hits because the line was dirty, and still is after the swap.
@@ -240,6 +265,7 @@ mod tests {
         let mut lines = KnownLines::new(64, 1);
         lines.note(0x000, Timing::Ready(50), 0x500, false);
         lines.note(0x040, Timing::Hit, 0x640, false);
+        assert!(!lines.loads_before(0x000), "it has not come");
         let known = lines.timing_before(49, 0x000, false);
         assert_eq!(known, Some((Timing::Ready(50), 0x500)));
         let known = lines.timing(50, 0x000, false);

@@ -33,7 +33,7 @@ pub trait LineBytes {
 }
 
 impl LineBytes for [u8] {
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, offset: u64, bytes: u8) -> u64 {
         let mut value = [0; 8];
         let at = &self[offset as usize..];
@@ -47,7 +47,7 @@ impl LineBytes for [u8] {
         u64::from_le_bytes(value)
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&mut self, offset: u64, bytes: u8, value: u64) {
         let at = &mut self[offset as usize..];
         let value = value.to_le_bytes();

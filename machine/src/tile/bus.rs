@@ -376,7 +376,7 @@ impl<const TCM: bool> Bus for TileBus<'_, TCM> {
         self.coupled(physical).is_none()
     }
 
-    #[inline]
+    #[inline(always)]
     fn again(&mut self, physical: u64, place: Place) -> bool {
         self.used(physical);
         self.caches.again(place as usize);
