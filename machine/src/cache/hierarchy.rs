@@ -262,6 +262,7 @@ impl First {
     }
 
     /// Forgets the lines that have arrived. `now` must be the present: until then, an access may hit a line that is on its way.
+    #[inline]
     fn forget_fills(&mut self, now: Tick) {
         if now >= self.fills_until {
             self.fills.clear();
@@ -272,14 +273,21 @@ impl First {
 
     /// When a register is free for an access that is ready at `ready`, if `under_way` of them wait for memory. The lines that give
     /// theirs back until then are the first ones. `None`: none becomes free before a line comes from memory.
+    #[inline]
     fn register(&mut self, ready: Tick, under_way: usize) -> Option<Tick> {
         let others = (self.mshrs - 1).checked_sub(under_way)?;
         if self.fills.len() <= others {
             return Some(ready);
         }
+        Some(self.register_after(ready, others))
+    }
+
+    /// When all but `others` of the lines on their way have arrived, or the access is ready.
+    #[inline(never)]
+    fn register_after(&mut self, ready: Tick, others: usize) -> Tick {
         self.fills.sort_by_key(|f| f.at);
         let last = self.fills[self.fills.len() - 1 - others];
-        Some(last.at.max(ready))
+        last.at.max(ready)
     }
 }
 
@@ -500,6 +508,7 @@ impl Hierarchy {
     }
 
     /// Continues an access that [`Hierarchy::data_hit`] did not answer.
+    #[inline(always)]
     pub fn data_miss<L: Lower>(
         &mut self,
         now: Tick,
@@ -510,15 +519,16 @@ impl Hierarchy {
     ) -> Outcome {
         let token = self.token();
         let waiter = Waiter::Data { token, write };
-        if self.data.ahead.is_none() {
-            return self.miss(now, now, address, owner, waiter, lower);
-        }
         let line = self.data.cache.line_of(address);
-        let outcome = match self.first_use(now, line) {
-            Some(outcome) => outcome,
-            None => self.miss(now, now, address, owner, waiter, lower),
-        };
-        self.train_first(now, address, owner, lower);
+        let ahead = self.data.ahead.is_some();
+        if ahead && let Some(outcome) = self.first_use(now, line) {
+            self.train_first(now, address, owner, lower);
+            return outcome;
+        }
+        let outcome = self.miss(now, now, address, owner, waiter, lower);
+        if ahead {
+            self.train_first(now, address, owner, lower);
+        }
         outcome
     }
 
@@ -528,6 +538,7 @@ impl Hierarchy {
         self.next_token
     }
 
+    #[inline(always)]
     fn first(&mut self, waiter: Waiter) -> (&mut First, Level, bool) {
         match waiter {
             Waiter::Fetch { .. } => (&mut self.instructions, Level::L1i, false),
@@ -538,6 +549,7 @@ impl Hierarchy {
     }
 
     /// An access, made at `now`, that the first level has not answered. It continues at `ready`.
+    #[inline(always)]
     fn miss<L: Lower>(
         &mut self,
         now: Tick,
@@ -562,7 +574,9 @@ impl Hierarchy {
             self.blocked.push_back(access);
             return Outcome::Pending(token);
         };
-        self.book_until(start, &mut access, lower);
+        if access.booked < start {
+            self.book_until(start, &mut access, lower);
+        }
         match self.second_level(start, &access, lower) {
             Some(at) => Outcome::Ready(at),
             None => Outcome::Pending(token),

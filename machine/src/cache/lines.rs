@@ -16,6 +16,7 @@ impl First {
 
 impl Hierarchy {
     /// Moves a line that the second level has found to the first level, which does not have it.
+    #[inline(always)]
     pub(super) fn second_to_first<L: Lower>(
         &mut self,
         now: Tick,

@@ -44,6 +44,7 @@ impl Hierarchy {
     }
 
     /// Joins a line that is already on its way. Returns false if it is not.
+    #[inline]
     pub(super) fn join(&mut self, line: u64, waiter: Waiter) -> bool {
         if self.busy == 0 {
             return false;
@@ -59,6 +60,7 @@ impl Hierarchy {
     }
 
     /// Miss registers of the waiter's first-level cache that wait for memory.
+    #[inline]
     pub(super) fn under_way(&self, waiter: Waiter) -> usize {
         if self.busy == 0 {
             return 0;
@@ -78,6 +80,7 @@ impl Hierarchy {
     }
 
     /// Asks the second level at `now`. `Some`: the time at which the access is done.
+    #[inline]
     pub(super) fn second_level<L: Lower>(
         &mut self,
         now: Tick,
@@ -256,6 +259,7 @@ impl Hierarchy {
 
     /// When an access gets a register of its first-level cache, if that needs no answer of memory. Lines on their way from the second level
     /// hold registers, too. Their arrival calls nothing, but its moment is known.
+    #[inline(always)]
     pub(super) fn first_register(&mut self, now: Tick, access: &Blocked) -> Option<Tick> {
         let under_way = self.under_way(access.waiter);
         let (first, ..) = self.first(access.waiter);
@@ -263,7 +267,7 @@ impl Hierarchy {
         first.register(now.max(access.ready), under_way)
     }
 
-    /// Books the wait of an access that gets a register at `start` ([`Hierarchy::first_register`]): each stretch to the owner of the line
+    /// Books the wait of an access that gets a register only at `start` ([`Hierarchy::first_register`]): each stretch to the owner of the line
     /// whose arrival ends it.
     pub(super) fn book_until<L: Lower>(
         &mut self,
@@ -271,9 +275,6 @@ impl Hierarchy {
         access: &mut Blocked,
         lower: &mut L,
     ) {
-        if access.booked >= start {
-            return;
-        }
         let (first, level, _) = self.first(access.waiter);
         // They are in the order of their arrivals, because some of them are waited for.
         for coming in first.fills.iter().filter(|coming| coming.at <= start) {
@@ -345,7 +346,9 @@ impl Hierarchy {
                 self.fill_whole_first(start, line, owner, waiter, lower);
                 Some(start)
             } else {
-                self.book_until(start, &mut access, lower);
+                if access.booked < start {
+                    self.book_until(start, &mut access, lower);
+                }
                 let (first, _, write) = self.first(waiter);
                 first.uses(line);
                 match first.hit(start, line, write) {

@@ -79,10 +79,8 @@ pub struct Cache {
     random: u64,
     /// The owner that filled each line, as an index into `statistics`.
     owners: Vec<u16>,
-    /// The last `ways` lines that left each set.
-    departed: Vec<u32>,
-    /// The owner that evicted each of them, as an index into `statistics`.
-    departed_by: Vec<u16>,
+    /// The last `ways` lines that left each set (their tags), and the owner that evicted each of them, as an index into `statistics`.
+    departed: Vec<(u32, u16)>,
     departed_next: Vec<u8>,
     current: usize,
     statistics: Vec<(Owner, CacheStatistics)>,
@@ -142,8 +140,7 @@ impl Cache {
             trees: vec![0; sets],
             random: seed | 1,
             owners: vec![0; sets * ways],
-            departed: vec![0; sets * ways],
-            departed_by: vec![0; sets * ways],
+            departed: vec![(0, 0); sets * ways],
             departed_next: vec![0; sets],
             current: 0,
             statistics: vec![(NOBODY, CacheStatistics::default())],
@@ -514,27 +511,27 @@ impl Cache {
         let set = self.set_of(address);
         let way = self.victim(set);
         let at = set * self.ways + way;
-        let old = self.sets[set * 2 * self.ways + way];
+        let tag = (address >> self.line_shift) as u32 + 1;
+        let old = std::mem::replace(&mut self.sets[set * 2 * self.ways + way], tag);
+        let was_dirty = std::mem::replace(&mut self.dirty[at], dirty);
+        let filled_by = std::mem::replace(&mut self.owners[at], self.current as u16);
         let evicted = (old != 0).then(|| Evicted {
             address: (old as u64 - 1) << self.line_shift,
-            dirty: self.dirty[at],
-            owner: self.statistics[self.owners[at] as usize].0,
+            dirty: was_dirty,
+            owner: self.statistics[filled_by as usize].0,
         });
         self.replace(at, evicted, bytes);
         if let Some(e) = evicted {
             let statistics = &mut self.statistics[self.current].1;
             statistics.evictions += 1;
             statistics.write_backs += e.dirty as u64;
-            let base = set * self.ways;
-            let place = base + self.departed_next[set] as usize;
-            self.departed[place] = old;
-            self.departed_by[place] = self.current as u16;
-            let next = self.departed_next[set] + 1;
-            self.departed_next[set] = if next as usize == self.ways { 0 } else { next };
+            let next = &mut self.departed_next[set];
+            self.departed[set * self.ways + *next as usize] = (old, self.current as u16);
+            *next += 1;
+            if *next as usize == self.ways {
+                *next = 0;
+            }
         }
-        self.sets[set * 2 * self.ways + way] = (address >> self.line_shift) as u32 + 1;
-        self.owners[at] = self.current as u16;
-        self.dirty[at] = dirty;
         self.touch(set, way);
         evicted
     }
@@ -557,11 +554,11 @@ impl Cache {
         // The newest departure of the line counts: from the one before the next place backwards, then from the end.
         let departed = &self.departed[base..base + self.ways];
         let (recent, ancient) = departed.split_at(self.departed_next[set] as usize);
-        let place = match recent.iter().rposition(|d| *d == tag) {
+        let place = match recent.iter().rposition(|d| d.0 == tag) {
             Some(place) => base + place,
-            None => base + recent.len() + ancient.iter().rposition(|d| *d == tag)?,
+            None => base + recent.len() + ancient.iter().rposition(|d| d.0 == tag)?,
         };
-        let culprit = self.statistics[self.departed_by[place] as usize].0;
+        let culprit = self.statistics[self.departed[place].1 as usize].0;
         if culprit == owner {
             return None;
         }

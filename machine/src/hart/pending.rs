@@ -6,7 +6,6 @@
 //! this keeps a run independent of the horizons that drive the hart.
 
 use crate::types::Tick;
-use std::collections::VecDeque;
 
 /// A completion time, or the token with which it will be reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,7 +33,8 @@ struct Entry {
 /// Registers that wait for a miss: bits 0 to 31 integer, 32 to 63 FP.
 #[derive(Clone, Default)]
 pub struct PendingLoads {
-    entries: VecDeque<Entry>,
+    /// The oldest first. There are few, so a vector is quicker than a ring.
+    entries: Vec<Entry>,
     registers: u64,
     /// When the oldest entry is complete; `Tick::MAX` if that is not known.
     oldest: Tick,
@@ -69,7 +69,7 @@ impl PendingLoads {
 
     #[inline]
     fn note_oldest(&mut self) {
-        self.oldest = match self.entries.front() {
+        self.oldest = match self.entries.first() {
             Some(Entry {
                 completion: Completion::At(at),
                 ..
@@ -80,7 +80,7 @@ impl PendingLoads {
 
     /// Adds a miss whose result goes to `registers` (none for `x0`).
     pub fn push(&mut self, registers: u64, completion: Completion) {
-        self.entries.push_back(Entry {
+        self.entries.push(Entry {
             registers,
             completion,
         });
@@ -127,13 +127,10 @@ impl PendingLoads {
     }
 
     fn retire_some(&mut self, now: Tick) {
-        while let Some(Entry {
-            completion: Completion::At(at),
-            ..
-        }) = self.entries.front()
-            && *at <= now
-        {
-            self.entries.pop_front();
+        let complete = |entry: &Entry| matches!(entry.completion, Completion::At(at) if at <= now);
+        match self.entries.iter().position(|entry| !complete(entry)) {
+            None => self.entries.clear(),
+            Some(complete) => drop(self.entries.drain(..complete)),
         }
         self.update();
     }
