@@ -70,38 +70,6 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
     let mut index = start;
     let mut counted = start;
     let mut beginning = (core.pc, core.fetch_line);
-    macro_rules! next_block {
-        () => {{
-            if WATCHED {
-                return (End::Done, current);
-            }
-            index = 0;
-            counted = 0;
-            // A loop of one block: neither its translation nor its decoding can have changed in between.
-            let again = (core.pc, core.fetch_line) == beginning
-                && core.fetch_line != NO_LINE
-                && !block.straddles;
-            if again && core.may_go_on() {
-                continue;
-            }
-            let Some((next, physical)) = quick_block::<B>(core, blocks) else {
-                return (End::Done, current);
-            };
-            if physical & core.line_mask != core.fetch_line {
-                if bus.regulates() {
-                    return (End::Done, current);
-                }
-                if let Some(token) = fetch_another(core, bus, physical) {
-                    return (End::Fetching(token), next);
-                }
-            }
-            current = next;
-            block = blocks.block(current);
-            operations = blocks.operations(block);
-            beginning = (core.pc, core.fetch_line);
-            continue;
-        }};
-    }
     macro_rules! leave {
         ($exit:expr) => {{
             core.statistics.instructions += (index - counted) as u64;
@@ -130,140 +98,171 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
         }};
     }
     loop {
-        let Some(op) = operations.get(index) else {
-            core.statistics.instructions += (index - counted) as u64;
-            core.pc = core.pc.wrapping_add(block.bytes as u64);
-            core.base += block.cycles as Tick * cycle;
-            next_block!()
-        };
-        if WATCHED && index != start {
-            core.statistics.instructions += (index - counted) as u64;
-            counted = index;
-            let now = core.base + op.cycle as Tick * cycle;
-            core.ask_caches(bus);
-            if core.note_overflows(now) && core.interrupt_is_due(now) {
-                return (End::Overflow(index), current);
-            }
-        }
-        if !core.pending.is_empty() {
-            let now = core.base + op.cycle as Tick * cycle;
-            let registers = blocks.registers(block, index);
-            if core.pending.is_full(core.load_limit) || !core.pending.unconcerned(registers, now) {
-                attempt!(careful(core, op, registers, cycle));
-            }
-        }
-        let a = core.x[op.rs1 as usize & 63];
-        let b = core.x[op.rs2 as usize & 63];
-        let imm = op.imm as i64 as u64;
-        let shift = op.imm as u32;
-        macro_rules! set {
-            ($value:expr) => {
-                core.x[op.rd as usize & 63] = $value
+        loop {
+            let Some(op) = operations.get(index) else {
+                core.statistics.instructions += (index - counted) as u64;
+                core.pc = core.pc.wrapping_add(block.bytes as u64);
+                core.base += block.cycles as Tick * cycle;
+                break;
             };
-        }
-        macro_rules! load {
-            ($bytes:literal, $convert:expr) => {{
-                let value = attempt!(core.load::<B, $bytes>(bus, op, a.wrapping_add(imm)));
-                set!($convert(value))
-            }};
-        }
-        macro_rules! store {
-            ($bytes:literal, $value:expr) => {{
-                attempt!(core.store::<B, $bytes>(bus, op, a.wrapping_add(imm), $value));
-                if core.mode != Mode::Running {
-                    // A device put the hart to sleep.
-                    core.statistics.instructions += (index + 1 - counted) as u64;
-                    core.pc = core.pc.wrapping_add(op.offset as u64 + op.length as u64);
-                    core.base += (op.cycle as Tick + 1) * cycle;
-                    return (End::Left, current);
-                }
-            }};
-        }
-        macro_rules! branch {
-            ($taken:expr) => {{
-                core.statistics.instructions += (index + 1 - counted) as u64;
-                core.branch(block, op, $taken);
-                next_block!()
-            }};
-        }
-        integer_operations!(op.kind, set, branch, (a, b, imm, shift), {
-            Kind::Auipc => set!(core.pc.wrapping_add(op.offset as u64).wrapping_add(imm)),
-            Kind::Jal => {
-                core.statistics.instructions += (index + 1 - counted) as u64;
-                core.jump_direct(block, op);
-                next_block!()
-            }
-            Kind::Jalr => {
-                core.statistics.instructions += (index + 1 - counted) as u64;
-                core.jump_indirect(block, op, a.wrapping_add(imm) & !1);
-                next_block!()
-            }
-            Kind::Lb => load!(1, |value| value as i8 as i64 as u64),
-            Kind::Lh => load!(2, |value| value as i16 as i64 as u64),
-            Kind::Lw => load!(4, |value| value as i32 as i64 as u64),
-            Kind::Ld => load!(8, |value| value),
-            Kind::Lbu => load!(1, |value| value),
-            Kind::Lhu => load!(2, |value| value),
-            Kind::Lwu => load!(4, |value| value),
-            Kind::Sb => store!(1, b),
-            Kind::Sh => store!(2, b),
-            Kind::Sw => store!(4, b),
-            Kind::Sd => store!(8, b),
-            Kind::Marker => core.mark(bus, op, a, core.base + op.cycle as Tick * cycle),
-            Kind::Fence => attempt!(core.wait_all(op.cycle as Tick * cycle)),
-            Kind::CacheBlock => {
-                let bits = blocks.bits(block, index);
-                attempt!(core.cache_block(bus, op, bits, a))
-            }
-            Kind::Prefetch => core.prefetch(bus, op, a),
-            Kind::Lr => attempt!(core.load_reserved(bus, op, a)),
-            Kind::Sc => attempt!(core.store_conditional(bus, op, a, b)),
-            Kind::Amo => attempt!(core.atomic(bus, op, a, b)),
-            Kind::Flw | Kind::Fld | Kind::Fsw | Kind::Fsd if !core.csr.fp_on() => illegal!(),
-            Kind::Flw => {
-                let value = attempt!(core.load::<B, 4>(bus, op, a.wrapping_add(imm)));
-                core.set_f(op.rd, value | 0xffff_ffff_0000_0000);
-            }
-            Kind::Fld => {
-                let value = attempt!(core.load::<B, 8>(bus, op, a.wrapping_add(imm)));
-                core.set_f(op.rd, value);
-            }
-            Kind::Fsw => store!(4, core.f[op.rs2 as usize & 31]),
-            Kind::Fsd => store!(8, core.f[op.rs2 as usize & 31]),
-            Kind::FpArithmetic | Kind::FpToInteger | Kind::FpFromInteger if !core.csr.fp_on() => {
-                illegal!()
-            }
-            Kind::FpArithmetic => {
-                match float::arithmetic(op, &core.f, core.csr.frm, &mut core.csr.fflags) {
-                    Ok(value) => core.set_f(op.rd, value),
-                    Err(_) => illegal!(),
-                }
-            }
-            Kind::FpToInteger => {
-                match float::to_integer(op, &core.f, core.csr.frm, &mut core.csr.fflags) {
-                    Ok(value) => set!(value),
-                    Err(_) => illegal!(),
-                }
-            }
-            Kind::FpFromInteger => {
-                match float::from_integer(op, a, core.csr.frm, &mut core.csr.fflags) {
-                    Ok(value) => core.set_f(op.rd, value),
-                    Err(_) => illegal!(),
-                }
-            }
-            _ => {
-                // Everything else ends the block, and may look at the instruction counter.
+            if WATCHED && index != start {
                 core.statistics.instructions += (index - counted) as u64;
                 counted = index;
-                let bits = blocks.bits(block, index);
-                if let Err(exit) = core.system(bus, block, op, bits, a, b) {
-                    leave!(exit);
+                let now = core.base + op.cycle as Tick * cycle;
+                core.ask_caches(bus);
+                if core.note_overflows(now) && core.interrupt_is_due(now) {
+                    return (End::Overflow(index), current);
                 }
-                core.statistics.instructions += 1;
+            }
+            if !core.pending.is_empty() {
+                let now = core.base + op.cycle as Tick * cycle;
+                let registers = blocks.registers(block, index);
+                if core.pending.is_full(core.load_limit)
+                    || !core.pending.unconcerned(registers, now)
+                {
+                    attempt!(careful(core, op, registers, cycle));
+                }
+            }
+            let a = core.x[op.rs1 as usize & 63];
+            let b = core.x[op.rs2 as usize & 63];
+            let imm = op.imm as i64 as u64;
+            let shift = op.imm as u32;
+            macro_rules! set {
+                ($value:expr) => {
+                    core.x[op.rd as usize & 63] = $value
+                };
+            }
+            macro_rules! load {
+                ($bytes:literal, $convert:expr) => {{
+                    let value = attempt!(core.load::<B, $bytes>(bus, op, a.wrapping_add(imm)));
+                    set!($convert(value))
+                }};
+            }
+            macro_rules! store {
+                ($bytes:literal, $value:expr) => {{
+                    attempt!(core.store::<B, $bytes>(bus, op, a.wrapping_add(imm), $value));
+                    if core.mode != Mode::Running {
+                        // A device put the hart to sleep.
+                        core.statistics.instructions += (index + 1 - counted) as u64;
+                        core.pc = core.pc.wrapping_add(op.offset as u64 + op.length as u64);
+                        core.base += (op.cycle as Tick + 1) * cycle;
+                        return (End::Left, current);
+                    }
+                }};
+            }
+            macro_rules! branch {
+                ($taken:expr) => {{
+                    core.statistics.instructions += (index + 1 - counted) as u64;
+                    core.branch(block, op, $taken);
+                    break;
+                }};
+            }
+            integer_operations!(op.kind, set, branch, (a, b, imm, shift), {
+                Kind::Auipc => set!(core.pc.wrapping_add(op.offset as u64).wrapping_add(imm)),
+                Kind::Jal => {
+                    core.statistics.instructions += (index + 1 - counted) as u64;
+                    core.jump_direct(block, op);
+                    break
+                }
+                Kind::Jalr => {
+                    core.statistics.instructions += (index + 1 - counted) as u64;
+                    core.jump_indirect(block, op, a.wrapping_add(imm) & !1);
+                    break
+                }
+                Kind::Lb => load!(1, |value| value as i8 as i64 as u64),
+                Kind::Lh => load!(2, |value| value as i16 as i64 as u64),
+                Kind::Lw => load!(4, |value| value as i32 as i64 as u64),
+                Kind::Ld => load!(8, |value| value),
+                Kind::Lbu => load!(1, |value| value),
+                Kind::Lhu => load!(2, |value| value),
+                Kind::Lwu => load!(4, |value| value),
+                Kind::Sb => store!(1, b),
+                Kind::Sh => store!(2, b),
+                Kind::Sw => store!(4, b),
+                Kind::Sd => store!(8, b),
+                Kind::Marker => core.mark(bus, op, a, core.base + op.cycle as Tick * cycle),
+                Kind::Fence => attempt!(core.wait_all(op.cycle as Tick * cycle)),
+                Kind::CacheBlock => {
+                    let bits = blocks.bits(block, index);
+                    attempt!(core.cache_block(bus, op, bits, a))
+                }
+                Kind::Prefetch => core.prefetch(bus, op, a),
+                Kind::Lr => attempt!(core.load_reserved(bus, op, a)),
+                Kind::Sc => attempt!(core.store_conditional(bus, op, a, b)),
+                Kind::Amo => attempt!(core.atomic(bus, op, a, b)),
+                Kind::Flw | Kind::Fld | Kind::Fsw | Kind::Fsd if !core.csr.fp_on() => illegal!(),
+                Kind::Flw => {
+                    let value = attempt!(core.load::<B, 4>(bus, op, a.wrapping_add(imm)));
+                    core.set_f(op.rd, value | 0xffff_ffff_0000_0000);
+                }
+                Kind::Fld => {
+                    let value = attempt!(core.load::<B, 8>(bus, op, a.wrapping_add(imm)));
+                    core.set_f(op.rd, value);
+                }
+                Kind::Fsw => store!(4, core.f[op.rs2 as usize & 31]),
+                Kind::Fsd => store!(8, core.f[op.rs2 as usize & 31]),
+                Kind::FpArithmetic | Kind::FpToInteger | Kind::FpFromInteger if !core.csr.fp_on() => {
+                    illegal!()
+                }
+                Kind::FpArithmetic => {
+                    match float::arithmetic(op, &core.f, core.csr.frm, &mut core.csr.fflags) {
+                        Ok(value) => core.set_f(op.rd, value),
+                        Err(_) => illegal!(),
+                    }
+                }
+                Kind::FpToInteger => {
+                    match float::to_integer(op, &core.f, core.csr.frm, &mut core.csr.fflags) {
+                        Ok(value) => set!(value),
+                        Err(_) => illegal!(),
+                    }
+                }
+                Kind::FpFromInteger => {
+                    match float::from_integer(op, a, core.csr.frm, &mut core.csr.fflags) {
+                        Ok(value) => core.set_f(op.rd, value),
+                        Err(_) => illegal!(),
+                    }
+                }
+                _ => {
+                    // Everything else ends the block, and may look at the instruction counter.
+                    core.statistics.instructions += (index - counted) as u64;
+                    counted = index;
+                    let bits = blocks.bits(block, index);
+                    if let Err(exit) = core.system(bus, block, op, bits, a, b) {
+                        leave!(exit);
+                    }
+                    core.statistics.instructions += 1;
+                    return (End::Done, current);
+                }
+            });
+            index += 1;
+        }
+        if WATCHED {
+            return (End::Done, current);
+        }
+        index = 0;
+        counted = 0;
+        // A loop of one block: neither its translation nor its decoding can have changed in between.
+        let again = (core.pc, core.fetch_line) == beginning
+            && core.fetch_line != NO_LINE
+            && !block.straddles;
+        if again && core.may_go_on() {
+            continue;
+        }
+        let Some((next, physical)) = quick_block::<B>(core, blocks) else {
+            return (End::Done, current);
+        };
+        if physical & core.line_mask != core.fetch_line {
+            if bus.regulates() {
                 return (End::Done, current);
             }
-        });
-        index += 1;
+            if let Some(token) = fetch_another(core, bus, physical) {
+                return (End::Fetching(token), next);
+            }
+        }
+        current = next;
+        block = blocks.block(current);
+        operations = blocks.operations(block);
+        beginning = (core.pc, core.fetch_line);
     }
 }
 
