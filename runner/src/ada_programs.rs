@@ -21,6 +21,7 @@ const VERSION: &str = "-12";
 const UNITS: &[&str] = &[
     "s-tarest.adb",
     "a-retide.adb",
+    "a-rttiev.adb",
     "s-tposen.adb",
     "s-tpobop.adb",
     "a-sytaco.adb",

@@ -216,19 +216,36 @@ fn incidents(
             None => format!("core {}", event.tile),
         };
         let told = format!("core {}: stopped: ", event.tile);
-        let said = seen
-            .console
-            .lines()
-            .filter_map(|line| line.strip_prefix(&told));
-        let mut said = said.filter(|line| match task {
-            Some(_) => line.strip_prefix(&format!("task {number}, ")).is_some(),
-            None => line.starts_with("core, "),
+        let said = || {
+            let lines = seen.console.lines();
+            lines.filter_map(|line| line.strip_prefix(&told))
+        };
+        let of_task = task.and_then(|_| {
+            let mut said = said();
+            said.rfind(|line| line.starts_with(&format!("task {number}, ")))
         });
-        let what = match said.next_back().filter(|_| event.kind == marker::STOPPED) {
+        // A handler that interrupted the task, or nobody, stops the core.
+        let of_core = || said().rfind(|line| line.starts_with("core, "));
+        let (said, task, name) = match event.kind {
+            marker::STOPPED if of_task.is_none() => match of_core() {
+                Some(line) => (Some(line), None, format!("core {}", event.tile)),
+                None => (None, task, name),
+            },
+            marker::STOPPED => (of_task, task, name),
+            _ => (None, task, name),
+        };
+        let what = match said {
             Some(line) => {
-                let trap = trap(line).map(|(cause, pc)| match locate(&name, pc) {
-                    Some(place) => format!(": {cause} in {place}"),
-                    None => format!(": {cause}"),
+                let trap = trap(line).map(|trap| {
+                    let waits = trap.value.and_then(|value| locate(&name, value));
+                    let cause = match waits.is_some_and(|at| at.starts_with(IN_HANDLER)) {
+                        true => "a handler of a timing event waits".to_owned(),
+                        false => trap.cause,
+                    };
+                    match locate(&name, trap.pc) {
+                        Some(place) => format!(": {cause} in {place}"),
+                        None => format!(": {cause}"),
+                    }
                 });
                 let closed = task.map_or_else(String::new, |task| closed(one_shot, task));
                 format!("{what}: {line}{}{closed}", trap.unwrap_or_default())
@@ -347,16 +364,32 @@ fn rung(core: u16, limit: u64, seen: &Said<'_>) -> String {
     )
 }
 
-/// Cause and address of a trap, if a kernel's line reports one: `task 3, cause 7 at 0x80001234, value 0x0`.
-fn trap(line: &str) -> Option<(String, u64)> {
-    let (cause, rest) = line.split_once(", cause ")?.1.split_once(" at 0x")?;
-    let pc = u64::from_str_radix(rest.split_once(',')?.0, 16).ok()?;
-    let cause = match cause.parse().ok()? {
+/// Where a handler of a timing event in Ada that waits tries to keep its address: the run time's function that calls handlers.
+const IN_HANDLER: &str = "bulkhead_ada_fire";
+
+/// What a kernel's line reports of a trap.
+struct Trap {
+    cause: String,
+    pc: u64,
+    /// Where it wanted to write and must not.
+    value: Option<u64>,
+}
+
+/// The trap, if a kernel's line reports one: `task 3, cause 7 at 0x80001234, value 0x0`.
+fn trap(line: &str) -> Option<Trap> {
+    const STORE: u64 = 7;
+    let (number, rest) = line.split_once(", cause ")?.1.split_once(" at 0x")?;
+    let (pc, rest) = rest.split_once(',')?;
+    let pc = u64::from_str_radix(pc, 16).ok()?;
+    let number = number.parse().ok()?;
+    let value = rest.split_once("value 0x").filter(|_| number == STORE);
+    let value = value.and_then(|one| u64::from_str_radix(one.1, 16).ok());
+    let cause = match number {
         NO_ROOM => "less stack is left than an interrupt needs".to_owned(),
         NESTED => "a protected operation calls its own object".to_owned(),
         cause => crate::trap::cause(cause),
     };
-    Some((cause, pc))
+    Some(Trap { cause, pc, value })
 }
 
 /// What channels report: queues without a place for an item, and slices or results that did not arrive. Each is reported once, with the

@@ -301,6 +301,7 @@ pub(crate) fn halt() -> ! {
 }
 
 /// A value of the core for the kernel's own code, which never uses a value twice at one time.
+#[repr(transparent)]
 pub(crate) struct Core<T>(UnsafeCell<T>);
 
 // SAFETY: there is one hart, and its use of the value cannot be interrupted.

@@ -15,6 +15,8 @@ use bulkhead_exec_one_shot::events::Events;
 use bulkhead_exec_one_shot::tasks::Tasks;
 use bulkhead_exec_one_shot::watch::Watch;
 use bulkhead_hal::{csr, marker::custom};
+#[cfg(feature = "c")]
+use core::ffi::c_void;
 
 /// Nobody runs.
 const NOBODY: Task = Task::MAX;
@@ -47,6 +49,9 @@ pub(crate) enum Action {
     Rust(fn()),
     #[cfg(feature = "c")]
     C(extern "C" fn()),
+    /// Gets the address of its [`crate::sync::TimingEvent`].
+    #[cfg(feature = "c")]
+    OfEvent(extern "C" fn(*const c_void)),
 }
 
 /// The first Rust code of a core.
@@ -274,6 +279,8 @@ pub(crate) fn events<R>(change: impl FnOnce(&mut Events<'static, Action>) -> R) 
                 Action::Rust(action) => action(),
                 #[cfg(feature = "c")]
                 Action::C(action) => action(),
+                #[cfg(feature = "c")]
+                Action::OfEvent(action) => action(core::ptr::from_ref(event).cast()),
             }
         }
     }

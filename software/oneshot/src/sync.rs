@@ -11,6 +11,8 @@ use bulkhead_exec_one_shot::arrivals::{Arrival, Arrivals, Awaiting};
 use bulkhead_exec_one_shot::events;
 use bulkhead_exec_one_shot::protected::{self, Called};
 use bulkhead_exec_one_shot::suspension::{Suspension, Waiting};
+#[cfg(feature = "c")]
+use core::ffi::c_void;
 
 pub use bulkhead_exec_one_shot::protected::Entry;
 #[cfg(feature = "c")]
@@ -193,6 +195,7 @@ pub fn serve<T, P>(data: &mut T, entries: &mut [impl protected::Gate<T, P>]) {
 
 /// An action that the timer's interrupt performs at a tick, without a task. Its handler runs under the rules of
 /// [`crate::Configuration::on_software_interrupt`].
+#[repr(transparent)]
 pub struct TimingEvent(pub(crate) Core<events::Event<'static, Action>>);
 
 impl TimingEvent {
@@ -205,6 +208,12 @@ impl TimingEvent {
     #[cfg(feature = "c")]
     pub const fn in_c(handler: extern "C" fn()) -> Self {
         Self(Core::new(events::Event::new(Action::C(handler))))
+    }
+
+    /// The same with a handler of many events: it gets the address of the one that happens.
+    #[cfg(feature = "c")]
+    pub const fn of_many(handler: extern "C" fn(*const c_void)) -> Self {
+        Self(Core::new(events::Event::new(Action::OfEvent(handler))))
     }
 
     /// Sets it for a tick; if that has come, for the next one. Replaces a former tick.

@@ -11,6 +11,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// The function of the run time of Ada that exchanges frames: no walk follows its stack's pointer.
 pub(super) const EXCHANGES: &str = "bulkhead_ada_serve";
 
+/// The function of the run time of Ada that the kernel, and nothing else, calls for each timing event.
+pub(super) const FIRES: &str = "bulkhead_ada_fire";
+/// The function that the former calls: it calls the event's handler.
+pub(super) const CALLS_HANDLER: &str = "bulkhead_ada_call_handler";
+
 /// From where a depth counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Base {

@@ -6,17 +6,19 @@
 //! The depth of a function is that of its own frame, and below it that of the deepest function that it calls. A call through a register
 //! reaches any function whose address is somewhere in the image, with these exceptions, which are the kernel's rules: only the kernel runs
 //! jobs (functions whose addresses are in the tables of tasks only), a job runs no other task's job, and only the kernel calls its
-//! handlers. Functions that write values as text are not reached through registers if the part of Rust's library that calls them in this
+//! handlers. The run time of Ada calls barriers and bodies of entries, and these are no protected procedures, which are handlers of timing
+//! events. Functions that write values as text are not reached through registers if the part of Rust's library that calls them in this
 //! way is not reached at all. Stacks without a bound are refused: recursion, and frames whose size is known only at run time.
 
 mod code;
 
 use crate::error::Error;
+use crate::one_stack::ENDS;
 use bulkhead_abi::one_shot::{ROOM_FOR_INTERRUPTS, STACK, system};
 use bulkhead_machine::image::Resolver;
 use code::{Base, Code, Target, Walk};
 use object::{Object as _, ObjectSymbol as _};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Why there is no bound, with addresses of instructions or functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +78,12 @@ enum Depth {
 /// The place of the function that looks for due timing events, among handlers.
 const DUE: usize = 5;
 
+/// How names of functions of the run time of Ada begin that call barriers and bodies of entries.
+const ENTRIES: &str = "system__tasking__protected_objects__";
+
+/// How names of protected procedures in Ada end; those of barriers and bodies of entries do not.
+const PROTECTED: char = 'P';
+
 /// Bytes that [`code::EXCHANGES`] has below both frames that it exchanges.
 const SERVE: u64 = 32;
 
@@ -91,6 +99,8 @@ struct Analysis<'c> {
     callers: Vec<(usize, Vec<usize>)>,
     /// The function that serves interrupts: it calls handlers, and actions of timing events.
     interrupt: usize,
+    /// The action of each timing event in Ada.
+    fires: Option<usize>,
     /// The deepest frame of a task's body in Ada.
     body: u64,
     known: BTreeMap<(usize, Context), Depth>,
@@ -114,6 +124,16 @@ impl Analysis<'_> {
             set.iter().map(|&one| (one, context)).collect()
         };
         let mut all = of(&self.user, context.max(Context::Job));
+        if self.handlers[DUE] == Some(number) {
+            all.extend(self.fires.map(|one| (one, Context::User)));
+        }
+        let name = |number: usize| self.code.functions[number].name.as_str();
+        if name(number).starts_with(ENTRIES) || name(number) == code::EXCHANGES {
+            all.retain(|one| !name(one.0).ends_with(PROTECTED));
+        }
+        if name(number) == code::CALLS_HANDLER {
+            all.retain(|one| name(one.0).ends_with(PROTECTED));
+        }
         match context {
             Context::Kernel => all.extend(own.unwrap_or_else(|| handlers(&[0, 1, 2, 3, 4, DUE]))),
             Context::Job => all.extend(of(&self.jobs_in_c, Context::User)),
@@ -161,6 +181,34 @@ impl Analysis<'_> {
         self.known
             .insert((number, context), Depth::Done(deepest, by));
         Ok(deepest)
+    }
+
+    /// The functions on a way from one function to one that ends a job.
+    fn way_to_wait(&self, from: usize) -> Option<Vec<u64>> {
+        let mut before = BTreeMap::from([((from, Context::User), None)]);
+        let mut open = VecDeque::from([(from, Context::User)]);
+        while let Some(at) = open.pop_front() {
+            if ENDS.contains(&self.code.functions[at.0].name.as_str()) {
+                let way = std::iter::successors(Some(at), |one| before[one]);
+                let mut way: Vec<u64> = way.map(|one| self.code.functions[one.0].start).collect();
+                way.reverse();
+                return Some(way);
+            }
+            for call in &self.walks[at.0].calls {
+                let next = match call.target {
+                    _ if call.base == Base::Top => Vec::new(),
+                    Target::Known(known) => vec![(known, at.1)],
+                    Target::Unknown => self.targets(at.0, at.1),
+                };
+                for next in next {
+                    before.entry(next).or_insert_with(|| {
+                        open.push_back(next);
+                        Some(at)
+                    });
+                }
+            }
+        }
+        None
     }
 
     /// The functions on the way to the deepest place.
@@ -276,6 +324,7 @@ pub fn needs(name: &str, elf: &[u8], bodies: &[(usize, String)]) -> Result<Needs
         (table..table + system::SIZE).contains(&at)
             || (descriptors..descriptors + count * system::DESCRIPTOR).contains(&at)
     };
+    let fires = code.named(code::FIRES);
     let has_ada = symbol("bulkhead_ada_current").is_some();
     let is_body = |number: usize| has_ada && code.functions[number].name.ends_with("TKB");
     let pointers = code.pointers();
@@ -290,7 +339,7 @@ pub fn needs(name: &str, elf: &[u8], bodies: &[(usize, String)]) -> Result<Needs
         .chain(taken)
         // The hart and assembly go to the kernel's entries, and no call does.
         .filter(|&one| !is_body(one) && ![start, restart, trap].contains(&one))
-        .filter(|&one| handlers[DUE] != Some(one))
+        .filter(|&one| handlers[DUE] != Some(one) && fires != Some(one))
         .collect();
     let body = (0..code.functions.len())
         .filter(|&one| is_body(one))
@@ -309,6 +358,7 @@ pub fn needs(name: &str, elf: &[u8], bodies: &[(usize, String)]) -> Result<Needs
             (fail, vec![2, 4]),
         ],
         interrupt,
+        fires,
         body,
         known: BTreeMap::new(),
         from_top: BTreeMap::new(),
@@ -317,6 +367,16 @@ pub fn needs(name: &str, elf: &[u8], bodies: &[(usize, String)]) -> Result<Needs
     analysis.without_text(&jobs, &short);
     if let Some(serve) = code.named(code::EXCHANGES) {
         analysis.serves(serve);
+    }
+    if let Some(way) = fires.and_then(|fires| analysis.way_to_wait(fires)) {
+        let way: Vec<String> = way.into_iter().skip(2).map(short).collect();
+        return Err(Error::input(
+            format!(
+                "{name}: a handler of a timing event waits: {}",
+                way.join(", ")
+            ),
+            "it runs in an interrupt: let it open the barrier of an entry, or set a suspension object, where a task waits",
+        ));
     }
     let failed = |unbounded: Unbounded| {
         let (what, help) = match unbounded {
@@ -400,7 +460,7 @@ impl Analysis<'_> {
         let roots = ["_start", "bulkhead_restart", "bulkhead_trap"]
             .into_iter()
             .filter_map(named);
-        let handlers = self.handlers.iter().flatten();
+        let handlers = self.handlers.iter().chain([&self.fires]).flatten();
         let others = self.user.iter().chain(&self.jobs_in_c).chain(handlers);
         let bodies = (0..self.code.functions.len())
             .filter(|&one| self.code.functions[one].name.ends_with("TKB"));

@@ -6,11 +6,12 @@
 
 use bulkhead_oneshot::described::Releases;
 use bulkhead_oneshot::parallel::raw;
-use bulkhead_oneshot::sync::SuspensionObject;
+use bulkhead_oneshot::sync::{SuspensionObject, TimingEvent};
 use bulkhead_oneshot::{Job, console, leave, stop, stop_at, stop_with};
 use core::arch::{asm, global_asm};
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::c_void;
+use core::mem::MaybeUninit;
 
 /// What is kept of a task.
 #[repr(C)]
@@ -200,6 +201,7 @@ pub fn elaborate(tasks: &'static [Record]) {
 }
 
 unsafe extern "C" {
+    static __stack_bottom: u8;
     static __stack_top: u8;
 }
 
@@ -383,10 +385,15 @@ ends!("bulkhead_ada_end", end);
 /// Nanoseconds of a tick.
 const TICK: i64 = 1_000_000;
 
+/// The first tick that is not before an instant.
+#[inline(always)]
+fn tick(nanoseconds: u64) -> u64 {
+    nanoseconds.div_ceil(TICK as u64)
+}
+
 extern "C" fn delay_until(nanoseconds: i64) -> ! {
-    // Not before that instant.
-    let tick = nanoseconds.max(0) as u64;
-    leave(|job| job.delay_until(tick.div_ceil(TICK as u64)))
+    let since_start = nanoseconds.max(0) as u64;
+    leave(|job| job.delay_until(tick(since_start)))
 }
 
 extern "C" fn next() -> ! {
@@ -472,6 +479,102 @@ global_asm!(
     "    csrs mstatus, t0",
     "    ret",
 );
+
+/// What the beginning of a `Timing_Event` keeps; zeros at first.
+#[repr(C)]
+struct Event {
+    event: MaybeUninit<TimingEvent>,
+    is_made: u64,
+}
+
+/// Bytes of `Words` in `Ada.Real_Time.Timing_Events`.
+const EVENT: usize = 48;
+const _: () = assert!(size_of::<Event>() <= EVENT && align_of::<Event>() == 8);
+// The handler gets the address of the one, and the unit knows that of the other.
+const _: () = assert!(core::mem::offset_of!(Event, event) == 0);
+
+// Calls the unit that calls the handler. Units in Ada do not keep s1 to s11. Meanwhile the record of the running task is this function itself: it cannot be
+// written, so a handler that waits traps, and no task has it, so a protected operation of a handler that calls its own object is told.
+global_asm!(
+    ".section .text.bulkhead_ada_fire, \"ax\"",
+    ".balign 4",
+    ".globl bulkhead_ada_fire",
+    "bulkhead_ada_fire:",
+    "    addi sp, sp, -112",
+    "    sd ra, 0(sp)",
+    "    sd s1, 8(sp)",
+    "    sd s2, 16(sp)",
+    "    sd s3, 24(sp)",
+    "    sd s4, 32(sp)",
+    "    sd s5, 40(sp)",
+    "    sd s6, 48(sp)",
+    "    sd s7, 56(sp)",
+    "    sd s8, 64(sp)",
+    "    sd s9, 72(sp)",
+    "    sd s10, 80(sp)",
+    "    sd s11, 88(sp)",
+    "    ld t0, bulkhead_ada_current",
+    "    sd t0, 96(sp)",
+    "    la t0, bulkhead_ada_fire",
+    "    sd t0, bulkhead_ada_current, t1",
+    "    call bulkhead_ada_call_handler",
+    "    ld t0, 96(sp)",
+    "    sd t0, bulkhead_ada_current, t1",
+    "    ld ra, 0(sp)",
+    "    ld s1, 8(sp)",
+    "    ld s2, 16(sp)",
+    "    ld s3, 24(sp)",
+    "    ld s4, 32(sp)",
+    "    ld s5, 40(sp)",
+    "    ld s6, 48(sp)",
+    "    ld s7, 56(sp)",
+    "    ld s8, 64(sp)",
+    "    ld s9, 72(sp)",
+    "    ld s10, 80(sp)",
+    "    ld s11, 88(sp)",
+    "    addi sp, sp, 112",
+    "    ret",
+);
+
+unsafe extern "C" {
+    // Only the kernel calls it, with such an event.
+    safe fn bulkhead_ada_fire(event: *const c_void);
+}
+
+/// `Ada.Real_Time.Timing_Events`: the event happens at the first tick that is not before this instant, or at the next one. Interrupts are masked.
+///
+/// # Safety
+/// The words of a `Timing_Event`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bulkhead_ada_set_event(event: *mut Event, nanoseconds: i64) {
+    let stack = (&raw const __stack_bottom).addr()..(&raw const __stack_top).addr();
+    if stack.contains(&event.addr()) {
+        stop("a timing event is a local variable; declare it in the package");
+    }
+    // SAFETY: as the caller's; the event is in a package, so it stays, and nobody uses the words meanwhile.
+    let event: &'static TimingEvent = unsafe {
+        if (*event).is_made == 0 {
+            (*event).event = MaybeUninit::new(TimingEvent::of_many(bulkhead_ada_fire));
+            (*event).is_made = 1;
+        }
+        (*event).event.assume_init_ref()
+    };
+    event.set(tick(nanoseconds.max(0) as u64));
+}
+
+/// `Ada.Real_Time.Timing_Events`: the event does not happen. Interrupts are masked.
+///
+/// # Safety
+/// The words of a `Timing_Event`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bulkhead_ada_clear_event(event: *mut Event) {
+    // SAFETY: as the caller's. A made event was set, so it is in a package, and stays.
+    let event: Option<&'static TimingEvent> =
+        unsafe { ((*event).is_made != 0).then(|| (*event).event.assume_init_ref()) };
+    if let Some(event) = event {
+        event.cancel();
+    }
+}
 
 /// A text of Ada.
 ///
