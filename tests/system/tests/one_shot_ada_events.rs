@@ -285,45 +285,43 @@ fn a_handler_that_does_something_wrong_stops_the_core_with_its_place() {
     if !has_gnat() {
         return;
     }
-    // The event happens in the middle of a job, and while there is none.
+    // The event happens in the middle of a job, or while there is none.
     const BUSY: &str = "Set_Handler (Event, Milliseconds (2), Bell.Ring'Access); while Clock < Next + Milliseconds (3) loop null; end loop;";
-    for sets in [HANDLER, BUSY] {
-        let float = Wrong {
-            handler: "Half := Half * 1.5;",
-            sets,
-            ..Wrong::default()
-        };
-        let nested = Wrong {
-            handler: "Below;",
-            below: "Bell.Add;",
-            sets,
-            stack: r#"stack="2KiB""#,
-            ..Wrong::default()
-        };
-        let raises = Wrong {
-            handler: "if Next > Time_First then raise Program_Error; end if;",
-            sets,
-            ..Wrong::default()
-        };
-        for (case, what, place) in [
-            (float, "cause 2 at 0x", LINE),
-            (
-                nested,
-                ": a protected operation calls its own object in ",
-                "wrong.adb:18",
-            ),
-            (raises, "stopped: core, exception at ", LINE),
-        ] {
-            let told = case.told();
-            assert_eq!(
-                (told.kind, &*told.application),
-                (IncidentKind::Crash, "core 0")
-            );
-            assert!(
-                told.what.contains(what) && told.what.contains(place),
-                "{what} {place}: {told:?}"
-            );
-        }
+    let float = |sets| Wrong {
+        handler: "Half := Half * 1.5;",
+        sets,
+        ..Wrong::default()
+    };
+    let nested = Wrong {
+        handler: "Below;",
+        below: "Bell.Add;",
+        sets: BUSY,
+        stack: r#"stack="2KiB""#,
+        ..Wrong::default()
+    };
+    let raises = Wrong {
+        handler: "if Next > Time_First then raise Program_Error; end if;",
+        ..Wrong::default()
+    };
+    for (case, what, place) in [
+        (float(HANDLER), "cause 2 at 0x", LINE),
+        (float(BUSY), "cause 2 at 0x", LINE),
+        (
+            nested,
+            ": a protected operation calls its own object in ",
+            "wrong.adb:18",
+        ),
+        (raises, "stopped: core, exception at ", LINE),
+    ] {
+        let told = case.told();
+        assert_eq!(
+            (told.kind, &*told.application),
+            (IncidentKind::Crash, "core 0")
+        );
+        assert!(
+            told.what.contains(what) && told.what.contains(place),
+            "{what} {place}: {told:?}"
+        );
     }
 }
 
