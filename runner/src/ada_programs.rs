@@ -3,6 +3,7 @@
 //! Why it exists: `program="blink.adb::Worker"` works wherever GNAT is installed. What it deliberately does not know: what tasks do, and
 //! which of them an image runs.
 
+use crate::environment;
 use crate::error::Error;
 use crate::one_stack::{self, Declared};
 use crate::place;
@@ -61,7 +62,9 @@ pub fn is_there() -> bool {
 }
 
 fn command(tool: &str) -> Command {
-    Command::new(format!("{PREFIX}{tool}{VERSION}"))
+    let mut command = Command::new(format!("{PREFIX}{tool}{VERSION}"));
+    environment::leave_out(&mut command);
+    command
 }
 
 /// The name that the compiler gives the body of a task: `Unit.Task` of a file whose hyphens separate unit names. `kind`: `TKB` for a single

@@ -2,6 +2,7 @@
 //!
 //! Why it exists: `program="hello.c"` works wherever a compiler is installed. What it deliberately does not know: what programs do.
 
+use crate::environment;
 use crate::error::Error;
 use crate::one_stack;
 use crate::place;
@@ -176,6 +177,7 @@ fn command(root: &Path, source: &Path) -> Result<Command, Error> {
         .arg(format!("-ffile-prefix-map={}=.", folder.display()))
         // The compiler records its working directory.
         .current_dir(folder);
+    environment::leave_out(&mut command);
     Ok(command)
 }
 

@@ -4,6 +4,7 @@
 //! and the contents of caches depend on the order, so one different letter in a symbol changes ticks. Neither folders nor settings of the
 //! host's builds reach a program. What it deliberately does not know: which programs exist.
 
+use crate::environment;
 use crate::error::Error;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -118,17 +119,7 @@ impl Build<'_> {
         for package in &self.packages {
             command.args(["-p", package]);
         }
-        // Settings of the host's build must not reach the chip's programs.
-        let of_host = |name: &str| {
-            let flags = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_BOOTSTRAP"];
-            let build = ["CARGO_INCREMENTAL", "CARGO_BUILD_TARGET"];
-            flags.contains(&name) || build.contains(&name) || name.starts_with("CARGO_PROFILE_")
-        };
-        for (name, _) in std::env::vars_os() {
-            if name.to_str().is_some_and(of_host) {
-                command.env_remove(name);
-            }
-        }
+        environment::leave_out(&mut command);
         if let Some(target) = &self.outside {
             command.arg("--target-dir").arg(target);
             command.env("RUSTC_WRAPPER", self.root.join(BY_NAME));

@@ -16,6 +16,7 @@ pub mod convert;
 pub mod counters;
 pub mod crash;
 mod ended;
+mod environment;
 pub mod error;
 mod finished;
 pub mod image;

@@ -24,7 +24,10 @@ pub fn root() -> Result<PathBuf, Error> {
     if let Some(given) = std::env::var_os("BULKHEAD_ROOT") {
         let given = PathBuf::from(given);
         if is_root(&given) {
-            return Ok(given);
+            // Compilers replace the folder's name by a text, and know only one spelling of it.
+            return given
+                .canonicalize()
+                .map_err(|error| Error::file(&given, error));
         }
         return Err(Error::input(
             format!(
