@@ -13,6 +13,7 @@ use super::bus::Bus;
 use super::config::HartConfig;
 use super::fetch::{FetchBuffer, Missing};
 use super::isa::{self, Op, Unit};
+use super::results::DIVIDERS;
 
 const TABLE: usize = 8192;
 /// Operations kept before the whole cache is dropped; bounds the memory of a simulated hart.
@@ -36,6 +37,8 @@ pub struct Block {
     /// Cycles until the next block can start, if everything hits.
     pub cycles: u16,
     count: u8,
+    /// The first operation whose result is not ready when the block ends; `count`: there is none.
+    pub late: u8,
     /// Bytes of code.
     pub bytes: u8,
     /// The last instruction reaches into the next line.
@@ -43,6 +46,12 @@ pub struct Block {
 }
 
 impl Block {
+    /// Whether a result is not ready when the block ends.
+    #[inline(always)]
+    pub fn is_late(&self) -> bool {
+        self.late != self.count
+    }
+
     fn range(&self) -> std::ops::Range<usize> {
         self.first as usize..self.first as usize + usize::from(self.count)
     }
@@ -54,6 +63,7 @@ pub const NONE: Block = Block {
     first: 0,
     cycles: 0,
     count: 0,
+    late: 0,
     bytes: 0,
     straddles: false,
 };
@@ -157,6 +167,16 @@ impl BlockCache {
     /// The registers that an operation of a block reads or writes.
     pub fn registers(&self, block: &Block, index: usize) -> u64 {
         self.masks[block.first as usize + index]
+    }
+
+    /// What an operation occupies beyond its issue, and until which cycle of the block; `None`: nothing. In order only.
+    pub fn result(&self, block: &Block, index: usize) -> Option<(u64, u32)> {
+        let op = &self.operations[block.first as usize + index];
+        let unit = op.unit();
+        let divides = if is_divider(unit) { DIVIDERS } else { 0 };
+        let done = u32::from(op.cycle) + self.latency[unit as usize];
+        let occupied = op.masks().1 | divides;
+        (occupied != 0 && !self.dynamic).then_some((occupied, done))
     }
 
     /// The bits of the instruction of an operation.
@@ -315,7 +335,7 @@ impl BlockCache {
         }
         fetched.clear();
         block.bytes = (at - physical) as u8;
-        block.cycles = self.schedule(block.first as usize);
+        (block.cycles, block.late) = self.schedule(block.first as usize);
         Ok(block)
     }
 
@@ -341,12 +361,13 @@ impl BlockCache {
         self.make_room();
         let first = self.operations.len();
         self.push(isa::decode(bits), bits);
-        let cycles = self.schedule(first);
+        let (cycles, late) = self.schedule(first);
         let block = Block {
             tag: u64::MAX,
             first: first as u32,
             cycles,
             count: 1,
+            late,
             bytes: 4,
             straddles: true,
         };
@@ -359,40 +380,43 @@ impl BlockCache {
     }
 
     /// Gives each new operation its issue cycle: single issue in order, once its sources are ready and no earlier write to its
-    /// destination is outstanding; dividers are not pipelined. Results still in the pipelined units at the end of a block are
-    /// assumed to be forwarded in time (an error of at most latency - 1 cycles for a use right after a jump); the dividers finish
-    /// before the block ends.
-    fn schedule(&mut self, first: usize) -> u16 {
+    /// destination is outstanding; dividers are not pipelined. What earlier blocks left under way is added when the block runs
+    /// ([`Results`](super::results::Results)). Returns the cycles until the next block, and the first operation that is not done then.
+    fn schedule(&mut self, first: usize) -> (u16, u8) {
         let mut ready = [0u32; 64];
-        let (mut next, mut divider) = (0u32, 0u32);
+        let mut next = 0u32;
         for op in &mut self.operations[first..] {
             let (sources, destination) = op.masks();
-            self.masks.push(sources | destination);
             let unit = op.unit();
-            let mut issue = next;
-            for_each_bit(sources | destination, |register| {
-                issue = issue.max(ready[register])
-            });
-            let alone = matches!(unit, Unit::Divide | Unit::FpDivide | Unit::FpSqrt);
-            if alone {
-                issue = issue.max(divider);
-            }
-            let done = issue + self.latency[unit as usize];
-            for_each_bit(destination, |register| ready[register] = done);
-            if alone {
-                divider = done;
-            }
-            op.cycle = issue.min(u16::MAX as u32) as u16;
-            next = issue + 1;
+            let divides = if is_divider(unit) { DIVIDERS } else { 0 };
+            let all = sources | destination | divides;
+            self.masks.push(all);
             if self.dynamic {
                 op.cycle = 0;
+                continue;
             }
+            let mut issue = next;
+            for_each_bit(all, |register| issue = issue.max(ready[register]));
+            let done = issue + self.latency[unit as usize];
+            for_each_bit(destination | divides, |register| ready[register] = done);
+            op.cycle = issue.min(u16::MAX as u32) as u16;
+            next = issue + 1;
         }
+        let count = self.operations.len() - first;
         if self.dynamic {
-            return 0;
+            return (0, count as u8);
         }
-        next.max(divider).min(u16::MAX as u32) as u16
+        let is_late = |op: &Op| u32::from(op.cycle) + self.latency[op.unit() as usize] > next;
+        let late = self.operations[first..].iter().position(is_late);
+        (
+            next.min(u16::MAX as u32) as u16,
+            late.unwrap_or(count) as u8,
+        )
     }
+}
+
+fn is_divider(unit: Unit) -> bool {
+    matches!(unit, Unit::Divide | Unit::FpDivide | Unit::FpSqrt)
 }
 
 fn for_each_bit(mut bits: u64, mut action: impl FnMut(usize)) {

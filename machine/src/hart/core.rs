@@ -14,6 +14,7 @@ use super::mmu::{MemoryType, Mmu, Walk};
 use super::pending::{Completion, PendingLoads};
 use super::pmp::Pmp;
 use super::predictor::Predictor;
+use super::results::Results;
 use super::statistics::HartStatistics;
 use super::store_buffer::StoreBuffer;
 use super::user_trap::UserTrap;
@@ -157,6 +158,7 @@ pub struct Core {
     pub interrupt_arrival: Tick,
     pub costs: Costs,
     pub pending: PendingLoads,
+    pub results: Results,
     pub stores: StoreBuffer,
     pub mmu: Mmu,
     pub statistics: HartStatistics,
@@ -215,6 +217,7 @@ impl Core {
             mmu: Mmu::new(config),
             predictor: Predictor::new(config),
             pending: PendingLoads::default(),
+            results: Results::NONE,
             stores: StoreBuffer::new(config.store_buffer),
             costs: Costs {
                 cycle,

@@ -102,7 +102,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
             let Some(op) = operations.get(index) else {
                 core.statistics.instructions += (index - counted) as u64;
                 core.pc = core.pc.wrapping_add(block.bytes as u64);
-                core.base += block.cycles as Tick * cycle;
+                core.end_block(blocks, block);
                 break;
             };
             if WATCHED && index != start {
@@ -113,6 +113,10 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
                 if core.note_overflows(now) && core.interrupt_is_due(now) {
                     return (End::Overflow(index), current);
                 }
+            }
+            if !core.results.are_ready() {
+                let registers = blocks.registers(block, index);
+                core.wait_results(registers, op.cycle as Tick * cycle);
             }
             if !core.pending.is_empty() {
                 let now = core.base + op.cycle as Tick * cycle;
@@ -145,6 +149,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
                         // A device put the hart to sleep.
                         core.statistics.instructions += (index + 1 - counted) as u64;
                         core.pc = core.pc.wrapping_add(op.offset as u64 + op.length as u64);
+                        core.leave_results(blocks, block, index + 1, op.cycle + 1);
                         core.base += (op.cycle as Tick + 1) * cycle;
                         return (End::Left, current);
                     }
@@ -153,7 +158,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
             macro_rules! branch {
                 ($taken:expr) => {{
                     core.statistics.instructions += (index + 1 - counted) as u64;
-                    core.branch(block, op, $taken);
+                    core.branch((blocks, block), op, $taken);
                     break;
                 }};
             }
@@ -161,12 +166,12 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
                 Kind::Auipc => set!(core.pc.wrapping_add(op.offset as u64).wrapping_add(imm)),
                 Kind::Jal => {
                     core.statistics.instructions += (index + 1 - counted) as u64;
-                    core.jump_direct(block, op);
+                    core.jump_direct((blocks, block), op);
                     break
                 }
                 Kind::Jalr => {
                     core.statistics.instructions += (index + 1 - counted) as u64;
-                    core.jump_indirect(block, op, a.wrapping_add(imm) & !1);
+                    core.jump_indirect((blocks, block), op, a.wrapping_add(imm) & !1);
                     break
                 }
                 Kind::Lb => load!(1, |value| value as i8 as i64 as u64),
@@ -227,6 +232,9 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
                     core.statistics.instructions += (index - counted) as u64;
                     counted = index;
                     let bits = blocks.bits(block, index);
+                    if block.is_late() {
+                        core.leave_results(blocks, block, index + 1, block.cycles);
+                    }
                     if let Err(exit) = core.system(bus, block, op, bits, a, b) {
                         leave!(exit);
                     }
@@ -313,13 +321,22 @@ impl Core {
         self.csr.fp_dirty();
     }
 
+    /// Spends the time of a block.
+    #[inline(always)]
+    fn end_block(&mut self, blocks: &BlockCache, block: &Block) {
+        if block.is_late() {
+            self.leave_results(blocks, block, blocks.operations(block).len(), block.cycles);
+        }
+        self.base += block.cycles as Tick * self.costs.cycle;
+    }
+
     /// Ends a block with a conditional branch.
     #[inline(always)]
-    fn branch(&mut self, block: &Block, op: &Op, taken: bool) {
+    fn branch(&mut self, (blocks, block): (&BlockCache, &Block), op: &Op, taken: bool) {
         let pc = self.pc.wrapping_add(op.offset as u64);
         self.statistics.branches += 1;
         let right = self.predictor.branch(pc, taken, op.imm < 0);
-        self.base += block.cycles as Tick * self.costs.cycle;
+        self.end_block(blocks, block);
         if !right {
             self.mispredicted();
         } else if taken {
@@ -341,24 +358,25 @@ impl Core {
     }
 
     #[inline(never)]
-    fn jump_direct(&mut self, block: &Block, op: &Op) {
+    fn jump_direct(&mut self, (blocks, block): (&BlockCache, &Block), op: &Op) {
         let pc = self.pc.wrapping_add(op.offset as u64);
         let link = pc.wrapping_add(op.length as u64);
         self.x[op.rd as usize & 63] = link;
         if is_link(op.rd) {
             self.predictor.call(link);
         }
-        self.base += block.cycles as Tick * self.costs.cycle + self.costs.jump_penalty;
+        self.end_block(blocks, block);
+        self.base += self.costs.jump_penalty;
         self.statistics.stall_branch += self.costs.jump_penalty;
         self.pc = pc.wrapping_add(op.imm as i64 as u64);
     }
 
     /// The return-address stack follows table 2.1 of the unprivileged specification.
     #[inline(never)]
-    fn jump_indirect(&mut self, block: &Block, op: &Op, target: u64) {
+    fn jump_indirect(&mut self, (blocks, block): (&BlockCache, &Block), op: &Op, target: u64) {
         let link = self.pc.wrapping_add(op.offset as u64 + op.length as u64);
         self.x[op.rd as usize & 63] = link;
-        self.base += block.cycles as Tick * self.costs.cycle;
+        self.end_block(blocks, block);
         let pops = is_link(op.rs1) && op.rs1 != op.rd;
         if pops && self.predictor.returns_to(target) {
             self.base += self.costs.jump_penalty;

@@ -30,6 +30,7 @@ mod pending;
 mod pmp;
 mod predictor;
 mod qos;
+mod results;
 mod shared_blocks;
 mod store_buffer;
 #[cfg(test)]
@@ -273,7 +274,7 @@ impl Hart {
             };
             match end {
                 End::Overflow(operation) => {
-                    let op = self.blocks.operations(self.blocks.block(block))[operation];
+                    let op = self.leave_block(block, operation);
                     self.core.pc = self.core.pc.wrapping_add(op.offset as u64);
                     self.core.base += op.cycle as Tick * self.core.costs.cycle;
                 }
@@ -296,7 +297,7 @@ impl Hart {
                     return stop;
                 }
                 End::Trap(operation, exception) => {
-                    let op = self.blocks.operations(self.blocks.block(block))[operation];
+                    let op = self.leave_block(block, operation);
                     let pc = self.core.pc.wrapping_add(op.offset as u64);
                     let offset = op.cycle as Tick * self.core.costs.cycle;
                     if let Some(stop) = self.core.take_exception(bus, exception, pc, offset) {
@@ -307,6 +308,15 @@ impl Hart {
                 End::Left => return Stop::Sleep,
             }
         }
+    }
+
+    /// Leaves a block before an operation, which it returns.
+    fn leave_block(&mut self, block: usize, operation: usize) -> Op {
+        let block = self.blocks.block(block);
+        let op = self.blocks.operations(block)[operation];
+        self.core
+            .leave_results(&self.blocks, block, operation, op.cycle);
+        op
     }
 
     /// Continues after a wait for tokens, or withdraws the waiting access because of an interrupt. Returns false if it is too early for
@@ -321,6 +331,9 @@ impl Hart {
         if self.core.interrupt_arrival <= wait.until && self.core.interrupt().is_some() {
             // The operation has had no effect yet; it starts its own block when the hart returns to it.
             let pc = self.pc();
+            if let Some(Resume::Operation(place)) = self.resume {
+                self.leave_block(place.block, place.index);
+            }
             self.core.tokens = None;
             self.core.admitted = NO_LINE;
             bus.withdraw(wait.until);
