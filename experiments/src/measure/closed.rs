@@ -7,6 +7,9 @@ use bulkhead_model::platform::{
     Cache, Engine, Memory, Network, Platform, Replacement, Tile, Topology,
 };
 
+/// Loads of a chain in a turn of the loop of `memory/measure`.
+const TURN: u32 = 32;
+
 /// Costs of a chip's first tile, in cycles of its hart.
 pub struct Costs<'a> {
     pub(super) platform: &'a Platform,
@@ -216,6 +219,14 @@ impl<'a> Costs<'a> {
         };
         let service = f64::from(memory.latency) * self.hertz() / memory.clock.frequency.0 as f64;
         Some(above + self.packet(0, 1) + service + self.packet(8, 1))
+    }
+
+    /// A load that hits the first level, as the mean of a chain of [`TURN`] of them: the loop's own two instructions and its jump are issued while the
+    /// last load is under way.
+    pub fn first_in_turn(&self) -> f64 {
+        let (loads, each) = (f64::from(TURN), self.first());
+        let end = 3.0 + f64::from(self.tile.pipeline.jump_penalty);
+        ((loads - 1.0) * each + each.max(end)) / loads
     }
 
     /// A load of eight bytes from the local memory of a tile `hops` away.

@@ -647,7 +647,7 @@ fn mesh(platform: &Platform, tile: &Tile, costs: &Costs<'_>, loads: u64) -> Vec<
                 unit: Unit::Cycles,
                 x: far as f64,
                 closed: match (role, far) {
-                    ("chase", 0) => Some(costs.first()),
+                    ("chase", 0) => Some(costs.first_in_turn()),
                     (_, 0) => None,
                     ("chase", far) => costs.remote(far as u32),
                     // The store and the fence that waits for it take one cycle each to issue.

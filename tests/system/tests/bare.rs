@@ -1,8 +1,7 @@
 //! Systems without a kernel: several programs on one chip, and their effects on each other.
 
 use bulkhead_experiments::measure;
-use bulkhead_model::platform::Tile;
-use bulkhead_model::{LoadOptions, load_platform};
+
 use bulkhead_report::measure::{Curve, Measurement};
 use bulkhead_report::result::{End, IncidentKind, RunResult, VariantResult};
 use bulkhead_runner::progress::Silent;
@@ -587,8 +586,7 @@ fn latencies_by_working_set_are_closed_forms() {
     }
 }
 
-/// Loops of known instructions take what the pipeline says: out of order by the closed forms of `measure`, in order with one difference. There, a result of
-/// a pipelined unit is ready where the next line of instructions begins, so a chain gains its latency less one cycle at each line.
+/// Loops of known instructions take what the pipeline says.
 #[test]
 fn small_loops_take_what_the_pipeline_says() {
     for (platform, curves) in [
@@ -601,28 +599,11 @@ fn small_loops_take_what_the_pipeline_says() {
     ] {
         let measured = measured(platform, &["ipc"], 0);
         let figure = &measured.figures[0];
-        let chip = load_platform(platform, &LoadOptions::default()).expect("valid");
         let mut pipelines = 0;
         for curve in figure.curves.iter().take(curves) {
-            let named = |tile: &&Tile| tile.pipeline.name == curve.name;
-            let tile = chip.tiles.iter().find(named).expect("a tile");
-            let pipeline = &tile.pipeline;
-            // The first link waits for the last one of the round before, or for addition, branch and jump.
-            let in_order = |latency: u32| {
-                let round = latency.max(3 + pipeline.jump_penalty);
-                Some(66.0 / f64::from(63 * latency + round))
-            };
             let mut known = 0;
             for (name, point) in figure.cases.iter().zip(&curve.points) {
-                let own = match name.as_str() {
-                    _ if pipeline.interval.is_some() => None,
-                    "multiply-chain" => in_order(pipeline.multiply),
-                    "float-add-chain" => in_order(pipeline.fp_add),
-                    "float-multiply-chain" => in_order(pipeline.fp_multiply),
-                    "float-fma-chain" => in_order(pipeline.fp_fma),
-                    _ => None,
-                };
-                let Some(expected) = own.or(point.closed) else {
+                let Some(expected) = point.closed else {
                     continue;
                 };
                 let ratio = point.y / expected;
