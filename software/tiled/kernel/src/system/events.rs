@@ -104,15 +104,12 @@ impl System {
         Some(reply)
     }
 
-    /// Answers an activity that waits for an event, if there is one.
+    /// An activity that waits for an event, if it does, gets it with its reply, in a piece of work of its own.
     pub(super) fn deliver(&mut self, id: u16) {
         let waits = self.activities.get(id).and_then(|a| a.waits);
-        let Some(waiting) = waits.filter(|w| matches!(w.why, Why::Event)) else {
-            return;
-        };
-        if let Some(reply) = self.next_event(id) {
+        if let Some(Waiting { ticket, until, .. }) = waits.filter(|w| matches!(w.why, Why::Event)) {
             self.wait_no_more(id);
-            self.answer(waiting.ticket, Ok(reply));
+            self.replies.push_back(ticket.level, (ticket, Err(until)));
         }
     }
 

@@ -103,7 +103,8 @@ pub struct System {
     /// For each activity: the number of its closed sessions that servers do not know of yet and, once it has ended, of requests
     /// about it that TileMuxes have not answered.
     mentions: Paid<Holder, BTreeMap<u16, u16>>,
-    replies: Ranks<Caller, (Ticket, Reply), PRIORITIES>,
+    /// Late replies; in place of an activity's next event, the time limit of its wait.
+    replies: Ranks<Caller, (Ticket, Result<Reply, u64>), PRIORITIES>,
     /// Ends that have not been printed, by the priority of the ended activity.
     reports: Ranks<Creator, (u16, StopCause), PRIORITIES>,
     next_activity: u16,
@@ -253,18 +254,36 @@ impl System {
         self.timebase
     }
 
-    /// Takes the right to send the next reply to a call that was not answered at once, if the caller still exists.
-    fn next_right(&mut self) -> Option<Right> {
-        let (ticket, _) = self.replies.front()?;
+    /// A caller that waits for a reply, if it still exists.
+    fn waiting(&mut self, ticket: Ticket) -> Option<&mut Activity> {
         let caller = self.activities.get_mut(ticket.caller);
-        let caller = caller.filter(|a| a.generation == ticket.generation);
-        caller?.parked.take()
+        caller.filter(|a| a.generation == ticket.generation)
+    }
+
+    /// Takes the next reply to a call that was not answered at once, and the right to send it if the caller still exists. An event is
+    /// taken only now; if it is gone, its hearer waits again, and there is no reply.
+    fn next_reply(&mut self) -> Option<(Ticket, Reply, Option<Right>)> {
+        let (ticket, reply) = self.replies.pop_front()?;
+        let reply = match reply {
+            Ok(reply) => reply,
+            Err(until) => {
+                self.waiting(ticket)?;
+                let event = self.next_event(ticket.caller);
+                event.or_else(|| self.wait_event(ticket, until).err().map(failed))?
+            }
+        };
+        let right = self.waiting(ticket).and_then(|a| a.parked.take());
+        Some((ticket, reply, right))
     }
 
     /// Takes the next reply to a call that was not answered at once, without sending it.
     pub fn take_reply(&mut self) -> Option<(Ticket, Reply)> {
-        self.next_right();
-        self.replies.pop_front()
+        while !self.replies.is_empty() {
+            if let Some((ticket, reply, _)) = self.next_reply() {
+                return Some((ticket, reply));
+            }
+        }
+        None
     }
 
     /// The highest priority of a call that was not answered at once and can be answered now.
@@ -272,13 +291,12 @@ impl System {
         self.replies.highest()
     }
 
-    /// Sends the next reply to a call that was not answered at once. Returns whether there was one.
-    pub fn send_reply(&mut self, hardware: &mut impl Hardware) -> bool {
+    /// Sends the next reply to a call that was not answered at once.
+    pub fn send_reply(&mut self, hardware: &mut impl Hardware) {
         // A caller that is gone needs no reply.
-        if let (Some(right), Some((_, reply))) = (self.next_right(), self.replies.front()) {
-            hardware.answer_parked(right, reply);
+        if let Some((_, reply, Some(right))) = self.next_reply() {
+            hardware.answer_parked(right, &reply);
         }
-        self.replies.pop_front().is_some()
     }
 
     /// A call that is not answered at once waits in the place of its caller and frees the kernel's slot.
@@ -311,7 +329,7 @@ impl System {
 
     fn answer(&mut self, ticket: Ticket, outcome: Result<Reply, SyscallError>) {
         let reply = outcome.unwrap_or_else(failed);
-        self.replies.push_back(ticket.level, (ticket, reply));
+        self.replies.push_back(ticket.level, (ticket, Ok(reply)));
     }
 
     /// The place of a caller among the holders. The kernel is one while it starts the root manager.

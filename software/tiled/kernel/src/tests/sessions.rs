@@ -521,3 +521,40 @@ fn an_exchange_is_of_one_capability() {
         assert_eq!(other, Err(SyscallError::NoCapability));
     }
 }
+
+/// A creator that waits hears of a service in a piece of work of its own. If the service is gone by then, the creator waits again, until its own time
+/// limit; and a creator that is gone hears nothing, whoever has its number now.
+#[test]
+fn a_service_that_is_gone_before_its_creator_hears_of_it_was_never_there() {
+    let (mut system, mut chip, _, server) = served();
+    let offer = Syscall::CreateService {
+        gate: 20,
+        target: 22,
+    };
+    let wait = Syscall::WaitEvent { until: 500 };
+    let gone = Syscall::Revoke {
+        selector: 22,
+        keep: 0,
+    };
+    assert_eq!(later(&mut system, &mut chip, 1, wait.clone()), Ok(None));
+    call(&mut system, &mut chip, server, offer.clone()).unwrap();
+    assert_eq!(system.reply_level(), Some(ticket(&system, 1).level));
+    call(&mut system, &mut chip, server, gone.clone()).unwrap();
+    assert!(system.take_reply().is_none() && system.has_impatient());
+    // The next one reaches it, once.
+    call(&mut system, &mut chip, server, offer.clone()).unwrap();
+    let (who, reply) = system.take_reply().expect("an event");
+    assert_eq!(who, ticket(&system, 1));
+    let event = Event::from_words(words(&reply).unwrap()[2..7].try_into().unwrap());
+    assert_eq!(event, Some(Event::Service(22)));
+    assert!(!system.is_busy() && !system.has_impatient());
+    // Its time limit is still its own.
+    call(&mut system, &mut chip, server, gone.clone()).unwrap();
+    assert_eq!(later(&mut system, &mut chip, 1, wait), Ok(None));
+    call(&mut system, &mut chip, server, offer).unwrap();
+    call(&mut system, &mut chip, server, gone).unwrap();
+    assert!(system.take_reply().is_none());
+    assert_eq!(system.expire(500), None);
+    let (_, reply) = system.take_reply().expect("an answer");
+    assert_eq!(words(&reply), Err(SyscallError::Timeout));
+}
