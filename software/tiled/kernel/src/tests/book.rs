@@ -53,6 +53,7 @@ fn the_book_says_what_calls_cost_at_most() {
         .collect();
     for (what, bound) in [
         ("what a server agreed to", costs::AGREEMENT),
+        ("a late reply, which may take an event", costs::REPLY),
         ("a step of making an activity or a window", costs::MAKING),
         (
             "a step of a revocation, of loading or of clearing",

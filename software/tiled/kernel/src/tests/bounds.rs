@@ -299,7 +299,14 @@ fn every_call_keeps_its_stated_cost() {
                     "an agreement",
                 );
             }
-            while system.take_reply().is_some() {}
+            while system.reply_level().is_some() {
+                let before = system.space().steps();
+                system.send_reply(&mut chip);
+                let nodes = system.space().steps() - before;
+                seen.entry("a reply".into())
+                    .or_default()
+                    .add(nodes, 0, bounds::REPLY, "a reply");
+            }
             while system.reported().is_some() {}
         }
         check(&mut system);
@@ -316,8 +323,11 @@ fn every_call_keeps_its_stated_cost() {
         );
     }
     println!(
-        "steps {}, agreements {}",
-        seen["a step"].times, seen["an agreement"].times
+        "steps {}, agreements {}, late replies {} (at most {} nodes)",
+        seen["a step"].times,
+        seen["an agreement"].times,
+        seen["a reply"].times,
+        seen["a reply"].nodes
     );
 }
 

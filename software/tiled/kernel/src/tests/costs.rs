@@ -34,7 +34,7 @@ const COPY: u32 = MAKE_STEPS + 2 * LOOKUP;
 /// The most times that one piece of work tries to ask a server: once, if the server can be asked.
 const ASKED: u32 = 4;
 
-/// A step of a revocation. A notice may replace a removed node and be delivered at once. When a copy of a semaphore goes, all its ancestors
+/// A step of a revocation. A notice may replace a removed node. When a copy of a semaphore goes, all its ancestors
 /// are visited.
 pub const REVOCATION: Bound = bound(2 * REVOKE_STEPS + 4 + DEPTH_MAX as u32, 3);
 /// A step of clearing memory.
@@ -44,14 +44,17 @@ pub const MAKING: Bound = bound(2 * UNDONE + CUT_STEPS + LOOKUP, 2);
 /// What a server agreed to: copies a capability; then asks the server its next question.
 pub const AGREEMENT: Bound = bound(COPY + 4 * LOOKUP + ASKED * REVOKE_STEPS, ASKED + 1);
 
+/// A late reply. It may deliver a notice, which frees its place.
+pub const REPLY: Bound = bound(REVOKE_STEPS, 1);
+
 /// The most that a call costs before it is answered, waits, or becomes a job of bounded steps.
 pub const fn of(call: Number) -> Bound {
     match call {
-        Number::Nothing | Number::Senders => bound(0, 0),
+        Number::Nothing | Number::Senders | Number::Report => bound(0, 0),
         // Delivers a notice and frees its place.
-        Number::WaitEvent | Number::Report => bound(REVOKE_STEPS, 0),
+        Number::WaitEvent => bound(REVOKE_STEPS, 0),
         Number::Query | Number::Usage => bound(LOOKUP, 0),
-        Number::Tell => bound(LOOKUP + REVOKE_STEPS, 0),
+        Number::Tell => bound(LOOKUP, 0),
         Number::DeriveTile => bound(2 * LOOKUP + QUOTAS as u32 + MAKE_STEPS, 1),
         Number::DeriveKernelMemory | Number::DeriveMemory => bound(LOOKUP + MAKE_STEPS, 0),
         Number::CutMemory => bound(2 * LOOKUP + CUT_STEPS, 0),
@@ -73,7 +76,7 @@ pub const fn of(call: Number) -> Bound {
         Number::CreateSend => bound(2 * LOOKUP + MAKE_STEPS, 0),
         Number::Activate => bound(6 * LOOKUP + MAKE_STEPS, 1),
         Number::Delegate | Number::Obtain => bound(LOOKUP + COPY, 0),
-        // The service, and a notice about it for the creator, which may get it at once.
+        // The service, and a notice about it for the creator.
         Number::CreateService => bound(2 * LOOKUP + 2 * MAKE_STEPS + 2 * UNDONE, 0),
         Number::OpenSession | Number::Exchange => bound(4 * LOOKUP + ASKED * REVOKE_STEPS, ASKED),
         Number::SemaphoreDown | Number::SemaphoreUp => bound(LOOKUP, 0),
