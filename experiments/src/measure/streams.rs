@@ -8,7 +8,7 @@
 //! operational analysis: Denning and Buzen, Computing Surveys 10(3), 1978). Rivals fill sets at random moments, at a steady rate.
 
 use super::closed::{Costs, hits, hits_of, there};
-use bulkhead_model::platform::{Cache, Memory, Replacement};
+use bulkhead_model::platform::{Cache, Memory, PrefetcherKind, Replacement};
 
 /// What a hart does with the lines of a working set, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +74,9 @@ impl Costs<'_> {
         turn * f64::from(line) / (8.0 * TURN)
     }
 
-    /// Cycles for one line of a stream (of a copy: for a pair of lines) that a level serves after `cost` cycles.
-    fn line(&self, stream: Stream, cache: &Cache, cost: f64) -> f64 {
+    /// Cycles for one line of a stream (of a copy: for a pair of lines) that a level serves after `cost` cycles, and `apart` cycles after
+    /// the line before. The halves of a copy are in one bank, because its rows are taken in turn and half a set is a multiple of them.
+    fn line(&self, stream: Stream, cache: &Cache, (cost, apart): (f64, f64)) -> f64 {
         let pipeline = &self.tile.pipeline;
         let words = f64::from(cache.line) / 8.0;
         let (loads, stores, others) = stream.turn();
@@ -93,7 +94,15 @@ impl Costs<'_> {
                 // While a line is on its way, the hart issues as many accesses to it as the buffer holds.
                 let issued = |lines: f64| lines.min(1.0) * words;
                 let wait = |lines: f64| cost / lines.floor().max(1.0) - issued(lines);
-                issue + lines.map(|lines| wait(lines).max(0.0)).sum::<f64>()
+                let waits = lines.map(|lines| wait(lines).max(0.0));
+                // Stores to a whole line wait in their buffer while the hart issues the loads of the next line, so one of the two waits is beside the other.
+                match stream == Stream::Copy
+                    && f64::from(pipeline.store_buffer) >= words
+                    && most >= 2.0
+                {
+                    true => issue + waits.fold(0.0, f64::max) + (apart - issue).max(0.0),
+                    false => issue + waits.sum::<f64>(),
+                }
             }
             Some(limits) => {
                 // Those of all turns that the window holds.
@@ -113,9 +122,14 @@ impl Costs<'_> {
         own.min(shared)
     }
 
-    /// Gigabytes in a second of a stream over `bytes`.
+    /// Gigabytes in a second of a stream over `bytes`. Nothing if a cache fetches ahead.
     pub fn stream(&self, stream: Stream, bytes: u64) -> Option<f64> {
         let l1 = self.tile.l1d.as_ref()?;
+        let mut caches = [Some(l1), self.tile.l2.as_ref()].into_iter().flatten();
+        let ahead = |one: &Cache| one.prefetcher.as_ref().map(|one| one.kind);
+        if caches.any(|one| ahead(one).is_some_and(|kind| kind != PrefetcherKind::Off)) {
+            return None;
+        }
         let memory = self.platform.memories.first()?;
         // Lines that are written back, and those of a copy's other half, close the row of a line that is read.
         let open = stream == Stream::Read;
@@ -126,10 +140,12 @@ impl Costs<'_> {
         };
         let (reads, writes) = stream.moved();
         let missed = self
-            .line(stream, l1, far)
+            .line(stream, l1, (far, self.pace(memory, l1.line, true)))
             .max(self.least(memory, l1.line, (reads, writes)));
         let below = match near {
-            Some((share, cost)) => share * self.line(stream, l1, cost) + (1.0 - share) * missed,
+            Some((share, cost)) => {
+                share * self.line(stream, l1, (cost, 0.0)) + (1.0 - share) * missed
+            }
             None => missed,
         };
         let first = hits(l1, bytes);
@@ -206,7 +222,8 @@ impl Costs<'_> {
         let (sets, rivals) = (crowd.sets as f64, f64::from(crowd.rivals));
         let theirs = hits_of(l2, rivals * crowd.bytes as f64 / sets);
         let cost = theirs * near + (1.0 - theirs) * far;
-        let pair = self.line(Stream::Copy, l1, cost);
+        let apart = (1.0 - theirs) * self.pace(memory, l1.line, true);
+        let pair = self.line(Stream::Copy, l1, (cost, apart));
         // Fills in a cycle, in each set.
         let rate = (2.0 * rivals * (1.0 - theirs) / pair).min(f64::from(l2.mshrs) / far);
         let rate = rate * f64::from(l2.line) / sets;

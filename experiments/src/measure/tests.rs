@@ -121,6 +121,13 @@ fn streams_and_crowds_are_those_of_the_page() {
     let imx6 = load("imx6");
     let costs = Costs::new(&imx6, &imx6.tiles[0]);
     let memory = &imx6.memories[0];
+    // Lines of four words, as many as the store buffer has entries: the loads of the next line are issued meanwhile. Their row is in the same bank, which is free
+    // after 27 cycles of 528 MHz. Refresh takes 85 of 4118 cycles.
+    let line = |stream| costs.stream(stream, 4 << 20).expect("a value");
+    let served = 1.0 - 85.0 / 4118.0;
+    let (row, write) = (27.0 * 800.0 / 528.0 / served, 32.0 * 0.8 / line(Stream::Write));
+    let pair = 64.0 * 0.8 / line(Stream::Copy);
+    assert!((pair - (write - 5.5 + row)).abs() < 1e-9, "{pair} {write} {row}");
     let crowd = |rivals, sets| Crowd {
         rivals,
         bytes: 2 << 20,
