@@ -382,10 +382,11 @@ fn of_variants(
 fn job(
     paradigm: &dyn Paradigm,
     name: String,
-    system: System,
+    mut system: System,
     programs: &[Program],
     traces: bool,
 ) -> Result<Job<'static>, Error> {
+    paradigm.learn(&mut system, programs)?;
     let (image, peer_image) = images(paradigm, &system, programs)?;
     let per_second = system.platform.ticks_per_second();
     let plan = Plan {
