@@ -270,7 +270,9 @@ fn stated_handlers_are_in_responses_and_locks_and_not_in_budgets() {
     // And the writer asks more often for the lock in the memory of this core.
     assert!((30..40).contains(&(more(2) / MICROSECOND)), "{}", more(2));
     let asks = stated.jobs[2] - none.jobs[2];
-    assert_eq!(more(2), asks * MICROSECOND / 600 + 30 * MICROSECOND);
+    // Both are rounded to whole nanoseconds.
+    let by_hand = asks * MICROSECOND / 600 + 30 * MICROSECOND;
+    assert!(more(2).abs_diff(by_hand) <= 1000);
     // The writer may find the lock taken, and its owner in a handler.
     assert!(more(0) >= 10 * MICROSECOND, "{}", more(0));
     assert!(stated.jobs[0] >= none.jobs[0] + 6000);
