@@ -9,6 +9,7 @@
 //!   [`INTERRUPT_TASK`]). Jobs of a busy period touch each of its ticks at least once, so no interrupt is forgotten between them;
 //! - for each channel that it writes or reads, the waits for the port's lock and on the network ([`locks`]);
 //! - accesses of others to its own memory, which take turns of its hart;
+//! - handlers of timing events that the description states, in the ticks that call them ([`interrupts`]);
 //! - on a core with tasks that messages release, the interrupts of its doorbell: in each tick that the job touches, as many as the kernel
 //!   accepts per tick ([`OneShot::rings`]), however often others ring. So no ringing core can break these bounds.
 //!
@@ -36,14 +37,18 @@ use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
 use bulkhead_model::tasks::{Channel, ChannelKind, TaskSystem, UNBOUNDED};
 use bulkhead_model::units::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use self::interrupts::Interrupts;
 
 use self::drift::Drift;
 use self::locks::{Ports, longest};
 
 mod attempts;
 mod drift;
+mod interrupts;
 mod locks;
+mod lost;
 
 /// Cycles from the end of a job to the first instruction of the next one, including the end's own operation.
 pub const SWITCH: u64 = 250;
@@ -115,6 +120,8 @@ pub struct Bounds {
     /// For each channel: why an operation on its port may fail, if so. Then nothing bounds when an item arrives, or how many wait; responses and operations
     /// keep their bounds, because whoever asks for a lock in vain takes less time than whoever gets it at last.
     pub fails: Vec<Option<String>>,
+    /// For each task: why it has no bound, nor its operations and items, if so. The others keep theirs.
+    pub lost: Vec<Option<String>>,
     /// For each task: how many of its jobs may fall within one operation of another task.
     turns: Vec<u64>,
 }
@@ -134,12 +141,19 @@ impl Bounds {
         if let Some(why) = &self.unbounded {
             return format!("no bound holds: {why}");
         }
-        let others = self.of_others();
-        let fails: Vec<&str> = self.fails.iter().flatten().map(String::as_str).collect();
-        match &fails[..] {
-            [] => others,
-            fails => format!("{others}; some items have none: {}", fails.join("; ")),
+        let mut text = self.of_others();
+        let ends = self.tasks.channels.iter().zip(&self.fails);
+        let fails = ends.filter(|(channel, _)| self.lost[channel.from].is_none());
+        let fails: Vec<&str> = fails.filter_map(|(_, fails)| fails.as_deref()).collect();
+        if !fails.is_empty() {
+            text += &format!("; some items have none: {}", fails.join("; "));
         }
+        let lost: BTreeSet<&str> = self.lost.iter().flatten().map(String::as_str).collect();
+        let lost: Vec<&str> = lost.into_iter().collect();
+        if !lost.is_empty() {
+            text += &format!("; some cores have none: {}", lost.join("; "));
+        }
+        text
     }
 
     /// Why nothing bounds the time of a flow over these channels, if an operation on one of them may fail.
@@ -162,52 +176,6 @@ impl Bounds {
             "bounds hold if every core does only what the description says: {}",
             each.join("; ")
         )
-    }
-}
-
-/// The interrupts of a core, in the core's cycles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Interrupts {
-    /// Interrupts of its tick, one per tick.
-    pub tick: u64,
-    /// Interrupts of its doorbell per tick, in total.
-    pub rings: u64,
-}
-
-impl Interrupts {
-    /// The interrupts of a core.
-    pub fn of(system: &OneShot, platform: &Platform, core: u16) -> Self {
-        let told = system.told(core).len() as u64;
-        let unmask = if told > 0 { UNMASK } else { 0 };
-        Self {
-            tick: INTERRUPT + INTERRUPT_TASK * system.on_core(core).len() as u64 + unmask,
-            rings: system.rings(platform, core) * (RING + RING_TASK * told),
-        }
-    }
-
-    /// For an operation much shorter than a tick: it may touch two ticks, with one tick interrupt between them.
-    pub fn operation(self) -> u64 {
-        self.tick + 2 * self.rings
-    }
-
-    /// A job of this many cycles with the interrupts of all ticks that it touches, including those touched because of its own lengthening;
-    /// the maximum number if it never ends.
-    fn job(self, job: u64, tick: u64) -> u64 {
-        if self.tick + self.rings >= tick {
-            return u64::MAX;
-        }
-        let mut length = job;
-        loop {
-            let ticks = length / tick + 1;
-            let rings = (ticks + 1).saturating_mul(self.rings);
-            let longer = job
-                .saturating_add(ticks.saturating_mul(self.tick))
-                .saturating_add(rings);
-            if longer == length {
-                return length;
-            }
-            length = longer;
-        }
     }
 }
 
@@ -434,10 +402,11 @@ fn with(
         })
     };
     let mesh = Mesh::new(platform);
+    let lost = lost::lost(system, platform);
     // If it holds with these numbers, it holds: the first response that is longer than its bound would need more of them before it.
     let mut turns = vec![1; tasks.tasks.len()];
     loop {
-        let (bounds, longest) = once(system, platform, rivals, &turns);
+        let (bounds, longest) = once(system, platform, (rivals, &lost), &turns);
         // On one core, no operation waits for another one.
         if bounds.unbounded.is_some() || bounds.ports.iter().all(|port| port.hops == 0) {
             return bounds;
@@ -454,7 +423,7 @@ fn with(
                     let apart = (task.period.nanoseconds(), task.jitter.nanoseconds());
                     locks::turns(length, response, apart)
                 }
-                None if in_a_queue(index) => {
+                None if in_a_queue(index) && lost[index].is_none() => {
                     let why = format!(
                         "`{}` shares a queue of several writers, and its response has no bound: its core is overloaded",
                         task.name
@@ -476,7 +445,7 @@ fn with(
 fn once(
     system: &OneShot,
     platform: &Platform,
-    rivals: &[Rival],
+    (rivals, lost): (&[Rival], &[Option<String>]),
     turns: &[u64],
 ) -> (Bounds, Vec<u64>) {
     let mesh = Mesh::new(platform);
@@ -497,8 +466,15 @@ fn once(
         looks: &looks,
         tick: ticks.min().unwrap_or(tick),
         is_aligned: system.master(platform).is_none(),
+        lost,
     };
-    let waits = waits.waits();
+    let mut waits = waits.waits();
+    // Both ends of a channel are on such cores, or none.
+    for (channel, fails) in tasks.channels.iter().zip(&mut waits.fails) {
+        if let Some(why) = &lost[channel.from] {
+            *fails = Some(why.clone());
+        }
+    }
     let mut arrivals = vec![0; ports.len()];
     for (index, channel) in tasks.channels.iter().enumerate() {
         let port = &mut ports[index];
@@ -580,9 +556,13 @@ fn once(
         let looks = ((cost + wait_of_ports) / tick + 1) * looks.requests * ACCESS;
         let job = cost + wait_of_ports + arrive.map(visits).sum::<u64>() + looks;
         let inside = per_task[index].job(job, drift(index).shorten(tick, 1));
-        jobs.push(inside);
-        let whole = inside.saturating_add(interrupt(index) + SWITCH);
-        task.cost = Some(mesh.time(whole));
+        // The kernel's watch leaves handlers out.
+        jobs.push(inside.whole - inside.handlers);
+        let whole = inside.whole.saturating_add(interrupt(index) + SWITCH);
+        task.cost = Some(match lost[index] {
+            Some(_) => Time(u64::MAX),
+            None => mesh.time(whole),
+        });
     }
     let unbounded = waits.unbounded;
     let bounds = Bounds {
@@ -592,6 +572,7 @@ fn once(
         assumes: Vec::new(),
         unbounded: None,
         fails: waits.fails,
+        lost: lost.to_vec(),
         turns: turns.to_vec(),
     };
     let bounds = match unbounded {

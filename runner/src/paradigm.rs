@@ -45,6 +45,14 @@ pub trait Paradigm: Sync {
         Ok(Vec::new())
     }
 
+    /// Adds to a system what only its built programs say. Must come before [`Paradigm::image`].
+    ///
+    /// # Errors
+    /// If a program is missing or cannot be read.
+    fn learn(&self, _: &mut System, _: &[Program]) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The memory contents of a system's own chip when it starts, and which harts start.
     ///
     /// # Errors

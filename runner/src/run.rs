@@ -382,14 +382,14 @@ fn of_variants(
 fn job(
     paradigm: &dyn Paradigm,
     name: String,
-    system: System,
+    mut system: System,
     programs: &[Program],
     traces: bool,
 ) -> Result<Job<'static>, Error> {
+    paradigm.learn(&mut system, programs)?;
     let (image, peer_image) = images(paradigm, &system, programs)?;
-    let per_second = system.platform.ticks_per_second();
     let plan = Plan {
-        ticks: collect::ticks(system.duration, per_second),
+        ticks: collect::ticks(system.duration, system.platform.ticks_per_second()),
         trace: traces,
         slice: None,
         transactions: paradigm.serves_bounds(&system),

@@ -55,6 +55,8 @@ pub(crate) struct Ports<'a> {
     pub tick: u64,
     /// All cores have one timer.
     pub is_aligned: bool,
+    /// For each task, why nothing bounds it, if so.
+    pub lost: &'a [Option<String>],
 }
 
 impl Ports<'_> {
@@ -259,6 +261,8 @@ impl Ports<'_> {
                         (one, channel.to, port.read + waits.read[one]),
                     ]
                 })
+                // Whatever is on these cores, and whoever shares a port with them, has no bound anyway.
+                .filter(|one| self.lost[one.1].is_none())
                 .find_map(|(one, task, length)| self.is_long(one, task, length));
         }
         waits

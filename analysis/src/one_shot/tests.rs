@@ -6,7 +6,14 @@ use crate::plan::one_shot::bounds;
 /// By hand: ticks of 100, interrupts of 10. A job of 95 takes 105, so it touches a second tick and takes 115.
 #[test]
 fn a_job_touches_ticks_that_it_only_reaches_by_interrupts() {
-    let interrupted = |job, tick, rings| Interrupts { tick, rings }.job(job, 100);
+    let interrupted = |job, tick, rings| {
+        let interrupts = Interrupts {
+            tick,
+            rings,
+            handlers: Vec::new(),
+        };
+        interrupts.job(job, 100).whole
+    };
     assert_eq!(interrupted(50, 10, 0), 60);
     assert_eq!(interrupted(95, 10, 0), 115);
     assert_eq!(interrupted(0, 10, 0), 10);
@@ -198,4 +205,82 @@ fn a_late_task_has_the_lock_twice() {
         "it does not wait for itself"
     );
     assert!(reader.write_wait >= early.write_wait + early.read);
+}
+
+/// Bounds of a writer on core 0, its reader on core 5 beside another task there, and a task on core 10 alone. `handlers`: of the reader; `unstated`: cores.
+fn with_handlers(handlers: &str, unstated: &[u16]) -> Bounds {
+    let text = format!(
+        r#"<system name="s" paradigm="one-shot" platform="epiphany3">
+        <task name="writer" program="p::A" core="0" priority="1" period="10ms" cost="10us"/>
+        <task name="reader" program="p::B" core="5" priority="1" period="2ms" cost="10us" {handlers}/>
+        <task name="neighbour" program="p::B" core="5" priority="2" period="20ms" cost="2500us"/>
+        <task name="alone" program="p::C" core="10" priority="1" period="5ms" cost="10us"/>
+        <channel name="items" from="writer" to="reader" size="8B"/></system>"#
+    );
+    let system = bulkhead_model::load_system_text("s", &text, &Default::default());
+    let mut system = system.expect("valid");
+    let one_shot = system.one_shot.as_mut().expect("it is one");
+    one_shot.unstated.extend(unstated);
+    bounds(one_shot, &system.platform)
+}
+
+/// The response of each task in nanoseconds.
+fn responses(bounds: &Bounds) -> Vec<Option<u64>> {
+    let plan = crate::plan::plan(&bounds.tasks).expect("it can be judged");
+    let of = |name: &str| {
+        let mut all = plan.constraints.iter();
+        let found = all.find(|one| one.kind == crate::plan::Kind::Response && one.subject == name);
+        found.and_then(|one| one.bound)
+    };
+    bounds.tasks.tasks.iter().map(|one| of(&one.name)).collect()
+}
+
+/// Nothing bounds what such a core does, nor whoever shares a port with it. All others keep their bounds.
+#[test]
+fn a_core_with_handlers_that_nobody_states_has_no_bound() {
+    let none = with_handlers("", &[]);
+    for core in [0, 5] {
+        let bounds = with_handlers("", &[core]);
+        assert_eq!(bounds.unbounded, None);
+        let alone = *responses(&none).last().expect("four");
+        assert_eq!(responses(&bounds), [None, None, None, alone]);
+        let why = format!("core {core} sets timing events, and no task of it states");
+        let said = bounds.lost.iter().take(3).flatten();
+        assert_eq!(said.filter(|one| one.contains(&why)).count(), 3);
+        assert_eq!(bounds.lost[3], None);
+        assert!(bounds.beside().contains(&why), "{}", bounds.beside());
+        assert!(bounds.fails_on(&[0]).is_some_and(|one| one.contains(&why)));
+        // The kernel watches budgets all the same; more operations of whoever may be late count.
+        let mut budgets = bounds.jobs.iter().zip(&none.jobs);
+        assert!(budgets.all(|(now, before)| (*before..before + 1000).contains(now)));
+    }
+    let other = with_handlers("", &[10]);
+    assert_eq!(responses(&other)[..3], responses(&none)[..3]);
+}
+
+/// By hand: handlers of 6000 cycles every 2 ms. A job of 2.5 ms may meet two such ticks, and the tick before it a third.
+#[test]
+fn stated_handlers_are_in_responses_and_locks_and_not_in_budgets() {
+    let none = with_handlers("", &[]);
+    let stated = with_handlers(r#"handlers="10us" handlers-apart="2ms""#, &[5]);
+    assert_eq!(stated.lost.iter().flatten().count(), 0);
+    let cost = |bounds: &Bounds, task: usize| bounds.tasks.tasks[task].cost.expect("one").0;
+    let more = |task: usize| cost(&stated, task) - cost(&none, task);
+    const MICROSECOND: u64 = 1_000_000;
+    // And the writer asks more often for the lock in the memory of this core.
+    assert!((30..40).contains(&(more(2) / MICROSECOND)), "{}", more(2));
+    let asks = stated.jobs[2] - none.jobs[2];
+    // Both are rounded to whole nanoseconds.
+    let by_hand = asks * MICROSECOND / 600 + 30 * MICROSECOND;
+    assert!(more(2).abs_diff(by_hand) <= 1000);
+    // The writer may find the lock taken, and its owner in a handler.
+    assert!(more(0) >= 10 * MICROSECOND, "{}", more(0));
+    assert!(stated.jobs[0] >= none.jobs[0] + 6000);
+    assert_eq!(more(3), 0);
+    // A tick's whole time.
+    let long = with_handlers(r#"handlers="1ms""#, &[5]);
+    let why = "on core 5, handlers of timing events may take 600000 cycles in one tick of 600000";
+    assert!(long.lost[0].as_ref().is_some_and(|one| one.contains(why)));
+    assert_eq!(long.lost[3], None);
+    assert_eq!(responses(&long)[3], responses(&none)[3]);
 }

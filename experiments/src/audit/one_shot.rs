@@ -11,6 +11,7 @@ use super::{Finished, Options};
 use crate::audit::timeline;
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_model::System;
+use bulkhead_model::units::Time;
 use bulkhead_report::audit::result::{
     AttackResult, AuditResult, DomainResult, FlowAudit, RequestAudit, Ruling, SCHEMA, Verdict,
 };
@@ -166,6 +167,8 @@ struct Facts {
     measured: Measured,
     account: Vec<Interference>,
     waited_self: u64,
+    /// What the consoles say a period later; only of the run alone.
+    later: String,
 }
 
 /// An attack that was tried.
@@ -189,7 +192,11 @@ impl Checking<'_> {
         let microsecond = (system.platform.ticks_per_second() / 1_000_000).max(1);
         let start = self.start(microsecond)?;
         let until = start + self.window;
-        let alone = self.facts(attacked::execute(&self.stand, &[], None, until)?, start);
+        let mut alone = self.facts(attacked::execute(&self.stand, &[], None, until)?, start);
+        if !self.stand.attackers.is_empty() {
+            let later = until + self.longest_period().min(self.window);
+            alone.later = attacked::execute(&self.stand, &[], None, later)?.console;
+        }
         let mut tried: Vec<Tried> = Vec::new();
         let mut only = None;
         if !self.stand.attackers.is_empty() {
@@ -223,6 +230,19 @@ impl Checking<'_> {
             name: &progress_name,
         });
         Ok(self.conclude(start, &alone, tried, only))
+    }
+
+    /// The longest period of the domain's tasks, in ticks.
+    fn longest_period(&self) -> u64 {
+        let system = &self.stand.system;
+        let own = |core: u16| self.stand.victims.contains(&core);
+        let periods = system.one_shot.iter().flat_map(|one_shot| {
+            let tasks = one_shot.tasks.tasks.iter().enumerate();
+            let tasks = tasks.filter(move |(task, _)| own(one_shot.core(*task)));
+            tasks.map(|(_, task)| task.period)
+        });
+        let longest = periods.max().unwrap_or(Time(0));
+        collect::ticks(longest, system.platform.ticks_per_second())
     }
 
     /// The moment at which each task that ever ends a job has ended one: ports are open by then.
@@ -292,6 +312,7 @@ impl Checking<'_> {
             measured,
             account,
             waited_self,
+            later: String::new(),
         }
     }
 
@@ -604,23 +625,25 @@ fn checks(seen: &Seen, core: u16) -> Vec<u64> {
     own.map(|one| one.value).collect()
 }
 
-/// The first line of a core's console that does not appear when it is alone.
+/// The first line of a core's console that does not appear when it is alone, within the same time and a period more: whoever finds at its start that another core
+/// is not there yet tries it again a period later. If it is delayed, the other one is there at once, and all that follows comes a period earlier than alone.
 fn said(core: u16, alone: &Facts, facts: &Facts) -> Option<String> {
-    let start = format!("core {core}: ");
-    let lines = |facts: &Facts| -> Vec<String> {
-        let lines = facts.seen.console.lines();
-        lines
-            .filter_map(|line| line.strip_prefix(&start))
-            .map(str::to_owned)
-            .collect()
-    };
-    let before = lines(alone);
-    let mut now = lines(facts).into_iter();
-    let new = now.find(|line| !before.contains(line) && !line.starts_with("stopped: "))?;
+    let before = lines(core, &alone.seen.console);
+    let later = lines(core, &alone.later);
+    let is_known = |line: &&str| before.contains(line) || later.contains(line);
+    let mut now = lines(core, &facts.seen.console).into_iter();
+    let new = now.find(|line| !is_known(line) && !line.starts_with("stopped: "))?;
     let new: String = new.chars().take(80).collect();
     Some(format!(
         "core {core} printed something that it does not print alone: {new}"
     ))
+}
+
+/// The lines of a core.
+fn lines(core: u16, console: &str) -> Vec<&str> {
+    let start = format!("core {core}: ");
+    let lines = console.lines();
+    lines.filter_map(|line| line.strip_prefix(&start)).collect()
 }
 
 /// Refusals by guards to the attackers: by victim, how often in total.

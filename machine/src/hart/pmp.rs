@@ -140,7 +140,7 @@ impl Pmp {
 
     /// Whether the same answer holds for the whole page that contains `address`.
     pub fn uniform_page(&self, address: u64) -> bool {
-        let (start, end) = (address & !0xfff, (address & !0xfff) + 0x1000);
+        let (start, end) = (address & !0xfff, (address & !0xfff).saturating_add(0x1000));
         for range in &self.ranges {
             if range.touches(start, end) {
                 return start >= range.start && end <= range.end;
@@ -170,6 +170,16 @@ mod tests {
         assert!(!pmp.allows(0x8000_2000, 8, Need::Read, false)); // no match
         assert!(pmp.allows(0x8000_2000, 8, Need::Read, true));
         assert!(pmp.uniform_page(0x8000_1000) && pmp.uniform_page(0x8000_2000));
+    }
+
+    /// Found by an audit, whose adversaries make a core jump anywhere.
+    #[test]
+    fn the_last_page_of_the_address_space_has_an_end() {
+        let mut pmp = Pmp::default();
+        pmp.set_address_register(1, 0x8000_1000 >> 2);
+        pmp.set_config_register(0, 0x8d << 8);
+        assert!(pmp.uniform_page(u64::MAX) && pmp.uniform_page(u64::MAX - 0xfff));
+        assert!(pmp.allows(u64::MAX - 7, 8, Need::Execute, true));
     }
 
     /// Found by the conformance programs.

@@ -43,6 +43,18 @@ pub const IMAGE: AttributeRule = optional(
     "Only there: code, constants and data that the task adds to the image of its core, for `plan`, which builds nothing; without it, 1 KiB.",
 );
 /// An attribute of `<task>`.
+pub const HANDLERS: AttributeRule = optional(
+    "handlers",
+    Time,
+    "Only there: the longest time of all handlers of the task's timing events that are called at one tick, without interrupts. Without it on a core that sets timing events, nothing bounds what the core does.",
+);
+/// An attribute of `<task>`.
+pub const HANDLERS_APART: AttributeRule = optional(
+    "handlers-apart",
+    Time,
+    "Only there: the least time between two ticks at which handlers of the task's timing events are called, a multiple of 1ms; without it, they may be called at each tick.",
+);
+/// An attribute of `<task>`.
 pub const WAIT: AttributeRule = optional(
     "wait",
     Time,

@@ -5,7 +5,9 @@
 use super::Kind::{Boolean, Choice, Cost, Credits, Integer, Name, Quota, Rate, Size, Span, Time};
 use super::bare::{AT, BANK, COLOUR, FILLS, HARTS, RESERVED, TCM, WEIGHT};
 use super::cable::{CABLE, PEER};
-use super::one_shot::{CHANNEL, DOMAIN, IMAGE, PARADIGM, PROGRAM, STACK, WAIT};
+use super::one_shot::{
+    CHANNEL, DOMAIN, HANDLERS, HANDLERS_APART, IMAGE, PARADIGM, PROGRAM, STACK, WAIT,
+};
 use super::peripheral::ATTACH;
 use super::tasks::{CORE, PRIORITY, WAYS};
 use super::{ChildRule, ElementRule, any, default, maybe, optional, required};
@@ -439,6 +441,8 @@ pub const ELEMENTS: &[ElementRule] = &[
             PROGRAM,
             STACK,
             IMAGE,
+            HANDLERS,
+            HANDLERS_APART,
             DOMAIN,
             WAIT,
             required("period", Time, "Minimum inter-arrival time."),

@@ -65,6 +65,11 @@ pub(crate) fn one_shot_only(element: &Node, errors: &mut Vec<Diagnostic>) {
         ("stack", element.maybe_size("stack").is_some()),
         ("image", element.maybe_size("image").is_some()),
         ("domain", element.maybe_text("domain").is_some()),
+        ("handlers", element.maybe_time("handlers").is_some()),
+        (
+            "handlers-apart",
+            element.maybe_time("handlers-apart").is_some(),
+        ),
     ];
     for (attribute, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
         errors.push(wrong(

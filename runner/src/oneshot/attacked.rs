@@ -5,7 +5,7 @@
 
 use super::adversary::{self, NEVER, Plan};
 use super::paradigm::loaded;
-use super::{OneShot as Room, host, layout};
+use super::{OneShot as Room, host, images, layout};
 use crate::boot;
 use crate::convert::clock;
 use crate::error::Error;
@@ -84,6 +84,9 @@ impl Stand {
     /// # Errors
     /// If it is of another paradigm, or does not fit.
     pub fn new(system: &System, victims: &[u16], programs: &[Program]) -> Result<Self, Error> {
+        let mut system = system.clone();
+        images::learn(&mut system, programs)?;
+        let system = &system;
         let one_shot = of(system)?;
         let mut image = loaded(system, one_shot, programs)?;
         image.tiles.retain(|piece| victims.contains(&piece.tile));

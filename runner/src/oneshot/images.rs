@@ -16,6 +16,7 @@ use bulkhead_analysis::one_shot::Bounds;
 use bulkhead_model::System;
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
+use object::{Object as _, ObjectSymbol as _};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Mutex;
@@ -79,28 +80,12 @@ impl Filled {
     /// Of a core.
     pub fn of(system: &System, one_shot: &OneShot, bounds: &Bounds, core: u16) -> Self {
         let here = one_shot.on_core(core);
-        let stack = here.iter().map(|&task| one_shot.programs[task].stack().0);
         let told = Told {
             tasks: one_shot.told(core),
             rings: one_shot.rings(&system.platform, core),
         };
-        let recipe = Recipe {
-            stack: stack.max().unwrap_or(0),
-            is_stated: here
-                .iter()
-                .any(|&task| one_shot.programs[task].stack.is_some()),
-            tasks: here
-                .iter()
-                .map(|&task| one_shot.programs[task].name.clone())
-                .collect(),
-            notifies: one_shot.notifies(core),
-            told: told.tasks.len(),
-            reads: here.iter().any(|&task| !one_shot.inputs(task).is_empty()),
-            synchronised: one_shot.master(&system.platform).is_some(),
-            is_host: false,
-        };
         Self {
-            recipe,
+            recipe: Recipe::of(system, one_shot, core),
             budgets: Some(here.iter().map(|&task| bounds.jobs[task]).collect()),
             timer: timer(system),
             told: Some(told).filter(|told| !told.tasks.is_empty()),
@@ -153,6 +138,27 @@ impl Filled {
 }
 
 impl Recipe {
+    /// Of a core.
+    fn of(system: &System, one_shot: &OneShot, core: u16) -> Self {
+        let here = one_shot.on_core(core);
+        let stack = here.iter().map(|&task| one_shot.programs[task].stack().0);
+        Self {
+            stack: stack.max().unwrap_or(0),
+            is_stated: here
+                .iter()
+                .any(|&task| one_shot.programs[task].stack.is_some()),
+            tasks: here
+                .iter()
+                .map(|&task| one_shot.programs[task].name.clone())
+                .collect(),
+            notifies: one_shot.notifies(core),
+            told: one_shot.told(core).len(),
+            reads: here.iter().any(|&task| !one_shot.inputs(task).is_empty()),
+            synchronised: one_shot.master(&system.platform).is_some(),
+            is_host: false,
+        }
+    }
+
     /// Images that are built together with this one.
     fn group(&self) -> Group {
         let folder = |name: &'_ String| {
@@ -439,9 +445,65 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
             built.extend(elf.map(|elf| (recipe, elf)));
         }
     }
+    // Budgets may depend on what only the images say.
+    let mut known: Vec<System> = systems.iter().map(|one| (*one).clone()).collect();
+    for system in &mut known {
+        learn_from(system, |recipe| built.get(recipe).map(Vec::as_slice))?;
+    }
+    let images = self::images(&known.iter().collect::<Vec<_>>());
     let filled = images.iter().map(|image| match built.get(&image.recipe) {
         Some(elf) => image.fill(elf),
         None => Err(Error::Machine(format!("{} was not built", image.name()))),
     });
     filled.collect()
+}
+
+/// A part of the name of the function with which tasks set timing events. It is in an image only if one of them does.
+const SETS_EVENTS: &str = "11TimingEvent3set";
+
+/// Whether a task of an image sets timing events.
+fn sets_events(name: &str, elf: &[u8]) -> Result<bool, Error> {
+    let file = object::File::parse(elf)
+        .map_err(|error| Error::Machine(format!("{name}: it is no ELF file ({error})")))?;
+    let mut symbols = file.symbols();
+    Ok(symbols.any(|one| one.name().is_ok_and(|name| name.contains(SETS_EVENTS))))
+}
+
+/// Adds the cores whose images set timing events, while no task there states what handlers take.
+///
+/// # Errors
+/// If an image is missing or cannot be read.
+pub fn learn(system: &mut System, programs: &[Program]) -> Result<(), Error> {
+    learn_from(system, |recipe| {
+        let name = recipe.name();
+        let of_recipe = |program: &&Program| {
+            let rest = program.name.strip_prefix(&name);
+            rest.is_some_and(|rest| rest.starts_with(" within ") || rest.starts_with(" of ["))
+        };
+        let found = programs.iter().find(of_recipe);
+        found.map(|one| one.elf.as_slice())
+    })
+}
+
+fn learn_from<'a>(
+    system: &mut System,
+    image: impl Fn(&Recipe) -> Option<&'a [u8]>,
+) -> Result<(), Error> {
+    let Some(one_shot) = &system.one_shot else {
+        return Ok(());
+    };
+    let mut unstated = BTreeSet::new();
+    for core in one_shot.cores() {
+        let recipe = Recipe::of(system, one_shot, core);
+        let elf = image(&recipe);
+        let elf =
+            elf.ok_or_else(|| Error::Machine(format!("the {} was not built", recipe.name())))?;
+        if one_shot.handlers(core).is_empty() && sets_events(&recipe.name(), elf)? {
+            unstated.insert(core);
+        }
+    }
+    if let Some(one_shot) = &mut system.one_shot {
+        one_shot.unstated = unstated;
+    }
+    Ok(())
 }

@@ -45,6 +45,10 @@ impl Paradigm for OneShot {
         images::build(library, systems)
     }
 
+    fn learn(&self, system: &mut System, programs: &[Program]) -> Result<(), Error> {
+        images::learn(system, programs)
+    }
+
     fn image(&self, system: &System, programs: &[Program]) -> Result<BootImage, Error> {
         let one_shot = described(system)?;
         let mut boot = loaded(system, one_shot, programs)?;

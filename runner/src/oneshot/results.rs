@@ -23,6 +23,9 @@ use bulkhead_report::result::{
 use bulkhead_report::table::ANALYSED;
 use bulkhead_report::verdict::{Promise, relation};
 
+/// Why there is no bound, if nothing else is the reason.
+const OVERLOADED: &str = "its core, or a core on its path, is overloaded";
+
 /// The name of a response in results.
 const RESPONSE: &str = "response";
 
@@ -180,11 +183,12 @@ impl Reading<'_> {
     }
 
     /// Why there is no bound of something whose items take these channels.
-    fn unbounded(&self, bound: &Option<Bound>, route: &[usize]) -> Option<String> {
+    fn unbounded(&self, who: usize, bound: &Option<Bound>, route: &[usize]) -> Option<String> {
         let why = || {
             let why = self.why.clone();
-            why.or_else(|| self.bounds.fails_on(route).cloned())
-                .unwrap_or_else(|| "its core, or a core on its path, is overloaded".to_owned())
+            why.or_else(|| self.bounds.lost[who].clone())
+                .or_else(|| self.bounds.fails_on(route).cloned())
+                .unwrap_or_else(|| OVERLOADED.to_owned())
         };
         bound.is_none().then(why)
     }
@@ -251,7 +255,7 @@ impl Reading<'_> {
                 to,
                 count: samples.len() as u64,
                 worst: samples.iter().copied().max().unwrap_or(0),
-                unbounded: self.unbounded(&bound, route),
+                unbounded: self.unbounded(who, &bound, route),
                 bound,
                 lumped: None,
                 tokens: None,
@@ -316,7 +320,7 @@ impl Reading<'_> {
 
     /// The bound of an operation of a task. Interrupts lengthen it, too.
     fn operation(&self, task: usize, cycles: u64) -> Option<Bound> {
-        if self.unlike {
+        if self.unlike || self.bounds.lost[task].is_some() {
             return None;
         }
         let interrupts = Interrupts::of(
@@ -363,7 +367,7 @@ impl Reading<'_> {
             doubled: pairs.doubled,
             latency: distribution(pairs.samples.iter().map(|sample| sample.latency)),
             samples: pairs.samples,
-            unbounded: self.unbounded(&bound, route),
+            unbounded: self.unbounded(flow.from, &bound, route),
             bound,
         }
     }
@@ -466,20 +470,20 @@ fn clocks(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> 
     all
 }
 
-/// What programs did that no bound covers. Without that, an operation has a bound.
-fn unlike(variant: &VariantResult) -> Option<String> {
-    let mut operations = variant.requests.iter().filter(|one| one.kind == WRITE);
+/// What programs did that no bound covers. Without that, an operation of a task that has bounds at all has one.
+fn unlike(one_shot: &OneShot, bounds: &Bounds, variant: &VariantResult) -> Option<String> {
+    let has_bounds = |name: &str| {
+        let mut tasks = one_shot.tasks.tasks.iter().zip(&bounds.lost);
+        tasks.any(|(task, lost)| task.name == name && lost.is_none())
+    };
+    let operations = variant.requests.iter().filter(|one| one.kind == WRITE);
+    let mut operations = operations.filter(|one| has_bounds(&one.application));
     operations.find_map(|one| one.unbounded.clone())
 }
 
 /// What the analysis says of a system, and for each channel why its operations may fail. No constraint if its programs did something that no bound covers, or if
 /// the system has no bounds.
-fn constraints(
-    system: &System,
-    one_shot: &OneShot,
-    unlike: Option<&str>,
-) -> (Vec<Constraint>, Vec<Option<String>>) {
-    let bounds = bounds(one_shot, &system.platform);
+fn constraints(bounds: Bounds, unlike: Option<&str>) -> (Vec<Constraint>, Vec<Option<String>>) {
     let constraints = match unlike {
         Some(_) => Vec::new(),
         None => plan(&bounds.tasks)
@@ -487,6 +491,18 @@ fn constraints(
             .unwrap_or_default(),
     };
     (constraints, bounds.fails)
+}
+
+/// Reasons for which a task has no bound whatever its program does: its core has too much to do. Then it fails before it runs.
+fn hopeless(system: &System) -> Vec<String> {
+    let mut all = vec![OVERLOADED.to_owned()];
+    if let Some(one_shot) = &system.one_shot {
+        let mut described = one_shot.clone();
+        described.unstated.clear();
+        let lost = bounds(&described, &system.platform).lost;
+        all.extend(lost.into_iter().flatten());
+    }
+    all
 }
 
 /// For each queue: the maximum number of waiting items, its bound, and its places.
@@ -499,8 +515,9 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
     let (Some(one_shot), Some(_)) = (&system.one_shot, uses.peek()) else {
         return Vec::new();
     };
-    let unlike = unlike(variant);
-    let (constraints, fails) = constraints(system, one_shot, unlike.as_deref());
+    let bounds = bounds(one_shot, &system.platform);
+    let unlike = unlike(one_shot, &bounds, variant);
+    let (constraints, fails) = constraints(bounds, unlike.as_deref());
     let mut all = Vec::new();
     for queue in uses {
         let what = format!("queue {}", queue.of);
@@ -553,8 +570,9 @@ fn sections(system: &System, variant: &VariantResult) -> Vec<Promise> {
     if channels.all(|channel| channel.parallel.is_none()) {
         return Vec::new();
     }
-    let unlike = unlike(variant);
-    let (constraints, fails) = constraints(system, one_shot, unlike.as_deref());
+    let bounds = bounds(one_shot, &system.platform);
+    let unlike = unlike(one_shot, &bounds, variant);
+    let (constraints, fails) = constraints(bounds, unlike.as_deref());
     let channels = tasks.channels.iter().zip(fails);
     let in_sections = channels.filter(|(one, _)| one.parallel.is_some());
     let mut all = Vec::new();
@@ -592,6 +610,7 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
         let text = format!("{what}: worst {worst_cycles} cycles {relation} the bound of {most}");
         judged(text, worst <= bound.ticks)
     };
+    let hopeless = hopeless(system);
     let deadline =
         |what: String, bound: &Option<Bound>, limit: u64, why: &Option<String>| match bound {
             Some(bound) => {
@@ -601,6 +620,12 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
                     "{what}: bound of {most} cycles {relation} the deadline of {limit_cycles}"
                 );
                 judged(text, bound.ticks <= limit).if_expected(expected)
+            }
+            // `check` says so, too.
+            None if why.as_ref().is_some_and(|why| hopeless.contains(why)) => {
+                let why = why.as_deref().unwrap_or_default();
+                let text = format!("{what}: no bound within the deadline: {why}");
+                judged(text, false).if_expected(expected)
             }
             None => Promise::not_judged(
                 name,

@@ -181,21 +181,25 @@ pub(crate) fn restart() -> ! {
     unsafe { bulkhead_restart() }
 }
 
-/// Code and constants are readable and executable, but not writable by anything until the next reset: a job that exceeds the stack runs
-/// into them.
+/// Code and constants are readable and executable, but no instruction of this core writes them until the next reset: a job that exceeds the stack runs into them. They
+/// are at two addresses: the local alias, and the core's window in the chip-global map.
 fn protect() {
     /// Top of range.
     const RANGE: u64 = 1 << 3;
     const LOCKED: u64 = 1 << 7;
     const READ_EXECUTE: u64 = 0b101;
-    // The first entry only defines the start of the second one.
-    let second = (LOCKED | RANGE | READ_EXECUTE) << 8;
+    // The first and the third entry only define the starts of the others. They are locked, too: otherwise, a job could make them match the first bytes of the code.
+    const START: u64 = LOCKED;
+    const CODE: u64 = LOCKED | RANGE | READ_EXECUTE;
     let (from, to) = (&raw const __text_start as u64, &raw const __text_end as u64);
+    let window = window(core_number()).wrapping_sub(MEMORY_BASE);
     // SAFETY: these registers restrict accesses to code and constants, which no Rust code writes.
     unsafe {
         asm!(
-            "csrw pmpaddr0, {from}", "csrw pmpaddr1, {to}", "csrw pmpcfg0, {cfg}",
-            from = in(reg) from >> 2, to = in(reg) to >> 2, cfg = in(reg) second, options(nostack)
+            "csrw pmpaddr0, {from}", "csrw pmpaddr1, {to}", "csrw pmpaddr2, {far}", "csrw pmpaddr3, {far_to}", "csrw pmpcfg0, {cfg}",
+            from = in(reg) from >> 2, to = in(reg) to >> 2,
+            far = in(reg) from.wrapping_add(window) >> 2, far_to = in(reg) to.wrapping_add(window) >> 2,
+            cfg = in(reg) START | CODE << 8 | START << 16 | CODE << 24, options(nostack)
         );
     }
 }

@@ -275,6 +275,7 @@ fn delay_in<const KIND: u16>(kernel: &mut Kernel, task: Task, until: u64) {
 pub(crate) fn events<R>(change: impl FnOnce(&mut Events<'static, Action>) -> R) -> R {
     fn due(now: u64) {
         while let Some(event) = EVENTS.with(|events| events.due(now)) {
+            let begin = csr::cycle();
             match event.action {
                 Action::Rust(action) => action(),
                 #[cfg(feature = "c")]
@@ -282,6 +283,9 @@ pub(crate) fn events<R>(change: impl FnOnce(&mut Events<'static, Action>) -> R) 
                 #[cfg(feature = "c")]
                 Action::OfEvent(action) => action(core::ptr::from_ref(event).cast()),
             }
+            // The job that it interrupts does not pay for it.
+            let taken = csr::cycle().wrapping_sub(begin);
+            KERNEL.masked(|kernel| kernel.watch.leave_out(taken));
         }
     }
     KERNEL.with(|kernel| kernel.due = Some(due));

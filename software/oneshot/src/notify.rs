@@ -175,7 +175,7 @@ pub fn rung() {
     let now = time::now();
     if RINGS.masked(|rings| rings.hear(now, limit())) {
         arch::hear_doorbell(false);
-        UNMASK.set(now + 1);
+        UNMASK.put(now + 1);
     }
 }
 

@@ -6,7 +6,7 @@ use bulkhead_experiments::audit::{Options, audit, time};
 use bulkhead_report::audit::result::{AttackResult, DomainResult, Verdict};
 use bulkhead_report::verdict::Judgement;
 use bulkhead_runner::progress::Silent;
-use bulkhead_runner::run;
+use bulkhead_runner::{new, run};
 
 /// The control loop of the catalog's system next to these attacks, or all, its first task twice as often, so that two milliseconds suffice.
 fn checked(variant: &str, searches: u32, attacks: &[&str]) -> DomainResult {
@@ -288,4 +288,39 @@ fn beside_floods_a_told_task_has_no_bound() {
         let said = unbounded.as_deref().unwrap_or_default();
         assert!(bound.is_none() && said.contains(why), "{bound:?} {said}");
     }
+}
+
+/// Alone, the first item is lost, because the reader's port is not open yet, and the writer tries again a period later. Beside an attack from reset on, the writer is late
+/// enough: all items come a period earlier, and the audit says no more than that.
+#[test]
+fn an_item_that_comes_a_period_earlier_breaks_nothing() {
+    let system = r#"<system name="idle" paradigm="one-shot" platform="epiphany3" duration="50ms">
+        <task name="sender" domain="good" program="tasks.c::sender" core="0" priority="1" period="5ms" cost="10us"/>
+        <task name="receiver" domain="good" program="tasks.c::receiver" core="5" priority="1" period="1ms" cost="10us"/>
+        <task name="idle" domain="bad" program="idle.c::idle" core="1" priority="1" period="5ms" cost="200us"/>
+        <channel name="numbers" from="sender" to="receiver" size="8B"/>
+        <flow name="number" from="sender" to="receiver" deadline="3ms"/></system>"#;
+    let idle = "#include \"bulkhead_oneshot.h\"\nstruct idle { bh_releases releases; };\n\
+        static bh_done go(struct idle *self, bh_job job) { return bh_next(&self->releases, job); }\nBH_TASK(idle, struct idle, go, {0})\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let made = folder.path().join("made");
+    let root = bulkhead_runner::place::root().expect("the checkout");
+    new::create(&made, &root, new::Language::C, new::Kind::OneShot).expect("made");
+    std::fs::write(made.join("idle.c"), idle).expect("written");
+    let file = made.join("system.xml");
+    std::fs::write(&file, system).expect("written");
+    let options = Options {
+        overrides: vec!["platform/local-memory[sram]@guard=64".to_owned()],
+        domains: vec!["good".to_owned()],
+        searches: 0,
+        time: time("12ms").expect("a time"),
+        attacks: vec!["locks held for ever from the start".to_owned()],
+        ..Options::new(&file)
+    };
+    let result = audit(&options, &Silent).expect("it is audited").result;
+    let good = &result.domains[0];
+    let attack = named(good, "locks held for ever from the start");
+    assert_eq!(attack.harm, [] as [&str; 0]);
+    assert!(attack.slowdown > 1000 && !attack.identical);
+    assert_ne!(good.ruling.verdict(), Verdict::Broken, "{:?}", good.reasons);
 }

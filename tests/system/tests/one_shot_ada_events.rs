@@ -16,7 +16,7 @@ fn a_timing_event_in_ada_does_as_in_c() {
     let [c, ada] = ["timing.c::told", "timing.adb::Told"].map(|told| {
         let text = format!(
             r#"<system name="timing" paradigm="one-shot" platform="epiphany3" duration="40ms">
-            <task name="told" program="one-shot/{told}" core="1" priority="1" period="1ms" cost="10us"/>
+            <task name="told" program="one-shot/{told}" core="1" priority="1" period="1ms" cost="10us" handlers="3us" handlers-apart="3ms"/>
             <task name="other" program="one-shot/pair.c::other" core="1" priority="2" period="5ms" cost="210us"/></system>"#
         );
         let finished = described("timing", &text).expect("it runs");
@@ -43,10 +43,14 @@ fn events() -> Finished {
     ];
     for (number, (task, cost)) in tasks.into_iter().enumerate() {
         let (name, priority) = (task.to_lowercase(), number + 1);
+        let handlers = match number {
+            0 => r#"handlers="20us""#,
+            _ => "",
+        };
         let _ = writeln!(spec, "   task {task};");
         let _ = write!(
             text,
-            r#"<task name="{name}" program="events.adb::{task}" core="0" priority="{priority}" period="10ms" cost="{cost}"/>"#
+            r#"<task name="{name}" program="events.adb::{task}" core="0" priority="{priority}" period="10ms" cost="{cost}" {handlers}/>"#
         );
     }
     let folder = folder_with(&[

@@ -37,7 +37,7 @@ fn a_timing_event_in_c_releases_a_task() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("timing.xml");
     let text = r#"<system name="timing" paradigm="one-shot" platform="epiphany3" duration="40ms">
-        <task name="told" program="one-shot/timing.c::told" core="1" priority="1" period="1ms" cost="10us"/>
+        <task name="told" program="one-shot/timing.c::told" core="1" priority="1" period="1ms" cost="10us" handlers="1us" handlers-apart="3ms"/>
         <task name="other" program="one-shot/pair.c::other" core="1" priority="2" period="5ms" cost="210us"/></system>"#;
     std::fs::write(&file, text).expect("it is written");
     let finished = run(&file, &[]).expect("it runs");

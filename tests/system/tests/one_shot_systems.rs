@@ -630,3 +630,26 @@ fn a_thousand_cores_for_a_second() {
     holds(&finished.result);
     assert_eq!(finished.result.verdict.promises().len(), 10_176);
 }
+
+/// The verdict of `check`, and that of a run in which no job is ever late.
+#[test]
+fn an_overloaded_core_fails_whichever_command_judges_it() {
+    let text = r#"<system name="overloaded" paradigm="one-shot" platform="epiphany3" duration="30ms">
+        <task name="other" program="one-shot/pair.c::other" core="1" priority="1" period="5ms" cost="5500us"/>
+        <task name="light" program="one-shot/pair.c::other" core="2" priority="1" period="5ms" cost="210us"/></system>"#;
+    let system = bulkhead_model::load_system_text("overloaded", text, &Default::default());
+    let system = system.expect("valid");
+    let one_shot = system.one_shot.as_ref().expect("it is one");
+    let bounds = bulkhead_analysis::plan::one_shot::bounds(one_shot, &system.platform);
+    let checked = bulkhead_analysis::plan::plan(&bounds.tasks).expect("it can be judged");
+    assert!(!checked.schedulable);
+    let result = described("overloaded", text).expect("it runs").result;
+    let failed = result.verdict.promises().iter();
+    let failed: Vec<&str> = failed
+        .filter(|one| one.judgement == Judgement::Failed)
+        .map(|one| one.what.as_str())
+        .collect();
+    let what =
+        "task other: no bound within the deadline: its core, or a core on its path, is overloaded";
+    assert_eq!(failed, [what]);
+}

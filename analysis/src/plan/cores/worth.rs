@@ -129,6 +129,7 @@ impl<'a> Case<'a> {
             programs: kept.iter().map(|&t| all.programs[t].clone()).collect(),
             host: all.host,
             duration: all.duration,
+            unstated: all.unstated.clone(),
             tasks: bulkhead_model::TaskSystem::new(
                 all.tasks.name.clone(),
                 all.tasks.processors,

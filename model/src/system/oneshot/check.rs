@@ -15,8 +15,20 @@ use std::collections::BTreeMap;
 
 /// The attributes that a task here may specify. Everything else concerns other kernels and would have no effect.
 const TASK: &[&str] = &[
-    "name", "program", "stack", "image", "domain", "core", "priority", "period", "deadline",
-    "cost", "misses", "wait",
+    "name",
+    "program",
+    "stack",
+    "image",
+    "domain",
+    "core",
+    "priority",
+    "period",
+    "deadline",
+    "cost",
+    "misses",
+    "wait",
+    "handlers",
+    "handlers-apart",
 ];
 /// The attributes that a channel here may specify.
 const CHANNEL: &[&str] = &[
@@ -235,6 +247,9 @@ pub(super) fn tasks(
             ));
         }
     }
+    for node in nodes {
+        handlers(node, errors);
+    }
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
     for node in nodes {
         let Some(core) = node.maybe_integer("core") else {
@@ -249,6 +264,27 @@ pub(super) fn tasks(
                 "move tasks to other cores",
             ));
         }
+    }
+}
+
+/// What a task states of the handlers of its timing events.
+fn handlers(node: &Node, errors: &mut Vec<Diagnostic>) {
+    let Some(apart) = node.maybe_time("handlers-apart") else {
+        return;
+    };
+    if node.maybe_time("handlers").is_none() {
+        errors.push(wrong(
+            "`handlers-apart` without `handlers`",
+            node.place("handlers-apart"),
+            "write handlers=\"...\": the longest time of all handlers that are called at one tick",
+        ));
+    }
+    if apart.0 % TICK.0 != 0 {
+        errors.push(wrong(
+            format!("handlers are not called {apart} apart"),
+            node.place("handlers-apart"),
+            "write a multiple of 1ms: the kernel calls handlers at its ticks",
+        ));
     }
 }
 

@@ -18,6 +18,7 @@ use crate::platform::Platform;
 use crate::tasks::{ChannelKind, TaskSystem};
 use crate::units::{Size, Time};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// A tick of the kernel: jobs are released at its multiples (m2os-mc-ngres21, section 4.2).
 pub const TICK: Time = Time(1_000_000_000);
@@ -48,6 +49,16 @@ const RINGS_TOLD: u64 = 1;
 /// that of the next one, and the first of the third may fall within it.
 const RINGS_CLOCKS: u64 = 1;
 
+/// Attributes that only a system's task has, and not one of a task system.
+pub(crate) const OWN: [&str; 6] = [
+    "program",
+    "stack",
+    "image",
+    "domain",
+    "handlers",
+    "handlers-apart",
+];
+
 /// A system on a mesh.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OneShot {
@@ -61,6 +72,10 @@ pub struct OneShot {
     /// How long the system runs: bounds that contain what clocks drift apart hold until then.
     #[serde(skip)]
     pub duration: Time,
+    /// Cores whose image sets timing events, but none of whose tasks states what their handlers take: nothing bounds what such a core does. Nobody knows before images are
+    /// built, so it is empty until then.
+    #[serde(skip)]
+    pub unstated: BTreeSet<u16>,
 }
 
 /// The program of a task.
@@ -74,6 +89,18 @@ pub struct Program {
     pub image: Option<Size>,
     /// The domain that it belongs to, if the description says so.
     pub domain: Option<String>,
+    /// Handlers of the timing events that it sets, if the description states them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handlers: Option<Handlers>,
+}
+
+/// Handlers of timing events, as the description states them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Handlers {
+    /// The longest time of all handlers that are called at one tick, together.
+    pub cost: Time,
+    /// The least time between two ticks at which handlers are called: a whole number of ticks.
+    pub apart: Time,
 }
 
 /// The stack of a core whose description says nothing, unless its tasks need more: enough for jobs with a few calls, and for an interrupt.
@@ -145,6 +172,13 @@ impl OneShot {
         let here = self.on_core(core).into_iter().enumerate();
         let told = here.filter(|(_, task)| self.tasks.told_by(*task).is_some());
         told.map(|(place, _)| place).collect()
+    }
+
+    /// Handlers of timing events of a core, as its tasks state them.
+    pub fn handlers(&self, core: u16) -> Vec<Handlers> {
+        let here = self.on_core(core).into_iter();
+        here.filter_map(|task| self.programs[task].handlers)
+            .collect()
     }
 
     /// Whether a task of a core is released by messages or releases others.

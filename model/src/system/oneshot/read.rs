@@ -2,7 +2,7 @@
 //!
 //! Why it exists and what it does not know: see the parent module. Rules are in `check`.
 
-use super::{OneShot, Program, check};
+use super::{Handlers, OneShot, Program, TICK, check};
 use crate::error::Diagnostic;
 use crate::node::Node;
 use crate::platform::{Platform, PlatformKind};
@@ -10,6 +10,7 @@ use crate::programs::Programs;
 use crate::system::System;
 use crate::tasks;
 use crate::tree::{Attribute, Element};
+use std::collections::BTreeSet;
 
 /// Reads and checks the system. `None` if something is wrong; then `errors` says what. If `open`, tasks may lack cores and priorities, and
 /// what depends on cores is not checked.
@@ -37,6 +38,7 @@ pub(crate) fn read(
         tasks,
         host: node.maybe_integer("host").map(|tile| tile as u16),
         duration: node.time("duration"),
+        unstated: BTreeSet::new(),
     };
     check::check(&one_shot, node, errors);
     check::host(&one_shot, &platform, (node, open), errors);
@@ -78,6 +80,10 @@ fn program(node: &Node) -> Program {
         stack: node.maybe_size("stack"),
         image: node.maybe_size("image"),
         domain: node.maybe_text("domain"),
+        handlers: node.maybe_time("handlers").map(|cost| Handlers {
+            cost,
+            apart: node.maybe_time("handlers-apart").unwrap_or(TICK),
+        }),
     }
 }
 
@@ -108,7 +114,7 @@ fn as_task_system(element: &Element, platform: &Platform) -> Element {
     let parts = parts.map(|mut part| {
         // Attributes that only a system's task has.
         part.attributes
-            .retain(|one| !matches!(&*one.name, "program" | "stack" | "image" | "domain"));
+            .retain(|one| !super::OWN.contains(&&*one.name));
         part
     });
     let named = |one: &&Attribute| matches!(&*one.name, "name" | "about");

@@ -27,6 +27,12 @@ impl Watch {
         self.budget = budget;
     }
 
+    /// These cycles are not the job's: somebody else had the core.
+    #[inline]
+    pub fn leave_out(&mut self, cycles: u64) {
+        self.start = self.start.wrapping_add(cycles);
+    }
+
     /// Whether the job has run for longer than its budget; reported once.
     #[inline]
     pub fn overruns(&mut self, now: u64) -> bool {
@@ -59,6 +65,17 @@ mod tests {
         assert!(watch.overruns(111) && !watch.overruns(500));
         watch.begin(600, 10);
         assert!(watch.overruns(611));
+    }
+
+    #[test]
+    fn what_somebody_else_took_is_left_out() {
+        let mut watch = Watch::new();
+        watch.begin(u64::MAX - 1, 10);
+        watch.leave_out(50);
+        assert!(!watch.overruns(58) && watch.overruns(59));
+        // Nobody is watched.
+        watch.leave_out(50);
+        assert!(!watch.end(500));
     }
 
     #[test]

@@ -1,0 +1,56 @@
+//! Tasks without a bound because nothing bounds what handlers of timing events do on a core.
+//!
+//! Why it exists: a handler runs in the interrupt of a tick, for as long as it likes. Whatever is on its core may wait for it; so may whoever shares a port with
+//! that core, because a lock is held meanwhile, and whoever shares one with those. What it deliberately does not know: how long anything takes.
+
+use super::Interrupts;
+use super::drift::Drift;
+use crate::one_shot_mesh::Mesh;
+use bulkhead_model::platform::Platform;
+use bulkhead_model::system::OneShot;
+use bulkhead_model::system::oneshot::TICK;
+use std::collections::BTreeMap;
+
+/// For each task, why nothing bounds it, if so.
+pub(super) fn lost(system: &OneShot, platform: &Platform) -> Vec<Option<String>> {
+    let mesh = Mesh::new(platform);
+    let mut cores: BTreeMap<u16, String> = BTreeMap::new();
+    for core in system.cores() {
+        let interrupts = Interrupts::of(system, platform, core);
+        let tick = Drift::of(platform, core).shorten(mesh.cycles(TICK).max(1), 1);
+        if system.unstated.contains(&core) && system.handlers(core).is_empty() {
+            let why = format!(
+                "core {core} sets timing events, and no task of it states how long their handlers take (handlers=\"...\")"
+            );
+            cores.insert(core, why);
+        } else if interrupts.handled() > 0 && interrupts.fill(tick) {
+            let why = format!(
+                "on core {core}, handlers of timing events may take {} cycles in one tick of {tick}",
+                interrupts.handled()
+            );
+            cores.insert(core, why);
+        }
+    }
+    let tasks = &system.tasks;
+    let mut before = 0;
+    while before < cores.len() {
+        before = cores.len();
+        for channel in &tasks.channels {
+            let ends = [channel.from, channel.to].map(|task| system.core(task));
+            for (own, other) in [(ends[0], ends[1]), (ends[1], ends[0])] {
+                if let (Some(why), None) = (cores.get(&other), cores.get(&own)) {
+                    let why = match why.split_once(SHARES) {
+                        Some((_, first)) => first.to_owned(),
+                        None => why.clone(),
+                    };
+                    cores.insert(own, format!("core {own}{SHARES}{why}"));
+                }
+            }
+        }
+    }
+    let of_task = |task: usize| cores.get(&system.core(task)).cloned();
+    (0..tasks.tasks.len()).map(of_task).collect()
+}
+
+/// What a core has to do with one that has no bound by itself.
+const SHARES: &str = " shares ports, directly or over others, with a core without bounds: ";
