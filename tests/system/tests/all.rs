@@ -39,6 +39,7 @@ mod one_shot_ada_events;
 mod one_shot_ada_sections;
 mod one_shot_clock_attacks;
 mod one_shot_clocks;
+mod one_shot_dead;
 mod one_shot_host;
 mod one_shot_languages;
 mod one_shot_notify;
