@@ -33,8 +33,6 @@ pub struct Jobs {
     pub cut_off: u64,
     /// Jobs that exceeded their budget.
     pub overruns: u64,
-    /// Jobs that have begun.
-    pub begun: u64,
     /// Jobs that have ended.
     pub ended: u64,
     /// Periods between two releases in which no job was released, although time alone releases the task.
@@ -236,9 +234,6 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
             marker::BEGIN => {
                 let begun = task(event.value);
                 core.running = begun.map(|task| (task, core.released.remove(&task)));
-                if let Some(task) = begun {
-                    seen.jobs[task].begun += 1;
-                }
                 core.begun = event.at;
                 core.first.get_or_insert(event.at);
                 core.operation = None;
@@ -628,13 +623,13 @@ mod tests {
         let first = [(10, marker::BEGIN, 0), (700, marker::END, 0)];
         let of = |events: &[(u64, u16, u64)]| {
             let jobs = jobs("epiphany3", "1ms", events);
-            (jobs.begun, jobs.skipped, jobs.since)
+            (jobs.ended, jobs.skipped, jobs.since)
         };
         let by_time = [1001, 2001, 5001].map(|at| job(at, marker::RELEASE));
         let by_time = [&first[..], &by_time.concat()].concat();
         assert_eq!(of(&by_time), (4, 2, Some(5000)));
         assert_eq!(of(&first), (1, 0, Some(700)));
-        assert_eq!(of(&first[..1]), (1, 0, Some(10)));
+        assert_eq!(of(&first[..1]), (0, 0, Some(10)));
         assert_eq!(of(&[]), (0, 0, Some(0)));
         // An event may come at any time, or never; a task that says that it ends has no further job.
         let by_event = [&by_time[..], &job(7001, marker::EVENT)].concat();

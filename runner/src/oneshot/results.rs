@@ -215,9 +215,12 @@ impl Reading<'_> {
         let further = |since: u64| due.saturating_sub(since) / period;
         // While a job is late, those that are due after it are late, too.
         let behind = jobs.open.filter(|_| open && jobs.since.is_some());
+        // The first job has no release, and is due when its core begins.
         let after = match (behind, jobs.since) {
             (Some(_), _) | (None, None) => 0,
-            (None, Some(since)) if jobs.begun == 0 => further(since) + u64::from(due >= since),
+            (None, Some(since)) if jobs.ended + jobs.cut_off == 0 => {
+                further(since) + u64::from(due >= since)
+            }
             (None, Some(since)) => further(since),
         };
         TaskResult {

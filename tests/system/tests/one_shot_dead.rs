@@ -1,8 +1,10 @@
 //! Cores and tasks whose jobs stop coming: nothing of them counts as held, and the run names them.
 
 use crate::one_shot_systems::{folder_with, run};
+use bulkhead_experiments::audit::{Options, audit, time};
 use bulkhead_report::result::{Incident, VariantResult};
 use bulkhead_report::verdict::Judgement;
+use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run::Finished;
 
 /// What the bodies of jobs use: the window of a core on a mesh of four columns.
@@ -189,8 +191,8 @@ fn a_task_that_never_ran_is_told() {
     );
     let folder = folder_with(&[("s.xml", &text), ("tasks.c", &source)]);
     let finished = run(&folder.path().join("s.xml"), &[]).expect("it runs");
-    // Due at 0, 5, 10 and 15 ms.
-    assert_eq!(jobs(&finished, "other"), [0, 0, 4]);
+    // Due when the core begins, and 5 and 10 ms later; the deadline of the fourth lies after the end.
+    assert_eq!(jobs(&finished, "other"), [0, 0, 3]);
     assert_eq!(
         judged(&finished, "task other", " late of "),
         Judgement::Failed
@@ -246,4 +248,43 @@ fn a_handler_that_never_ends_is_told() {
     let told = incident(&finished, 0, &["a handler does not end", "`t`"]);
     assert!(told.what.to_lowercase().contains("ring"), "{told:?}");
     nothing_holds(&finished, "t");
+}
+
+/// With a period of 5 ms, no job ends in the millisecond that is compared; in six, one does.
+#[test]
+fn a_domain_without_a_job_in_the_compared_time_is_not_judged() {
+    let text = r#"<system name="s" paradigm="one-shot" platform="epiphany3" duration="20ms">
+        <task name="one" domain="good" program="tasks.c::plain" core="0" priority="1" period="5ms" cost="10us"/>
+        <task name="two" domain="good" program="tasks.c::plain" core="0" priority="2" period="20ms" cost="10us"/></system>"#;
+    let folder = folder_with(&[("s.xml", text), ("tasks.c", HEAD)]);
+    let of = |compared: &str| {
+        let options = Options {
+            overrides: vec!["platform/local-memory[sram]@guard=64".to_owned()],
+            time: time(compared).expect("a time"),
+            attacks: vec!["stores without effect".to_owned()],
+            ..Options::new(folder.path().join("s.xml"))
+        };
+        let mut result = match audit(&options, &Silent) {
+            Ok(finished) => finished.result,
+            Err(error) => panic!("{error}"),
+        };
+        result.domains.remove(0)
+    };
+    let short = of("1ms");
+    assert_eq!(short.ruling.judgement(), Judgement::NotJudged);
+    let why = short.ruling.because().unwrap_or_default();
+    assert!(
+        why.contains("none of its jobs ended in the 1.00 ms"),
+        "{why}"
+    );
+    let long = of("6ms");
+    let why = long.ruling.because().unwrap_or_default();
+    assert!(why.starts_with("only"), "{why}");
+    assert!(
+        long.notes
+            .iter()
+            .any(|one| one.contains("No job of two ended")),
+        "{:?}",
+        long.notes
+    );
 }
