@@ -291,6 +291,8 @@ pub mod marker {
     pub const CLOCK_DENIED: u16 = 0x7F4;
     /// A task is ready because of what it waits for, and not because of a tick: a suspension object, an event, or an entry. The value is as of [`RELEASE`].
     pub const EVENT: u16 = 0x7F5;
+    /// The running job is the last one of its task, which says so itself.
+    pub const RETIRED: u16 = 0x7F6;
     /// The host core tells of the console of a core, whose number this is; what is wrong is above bit 16 ([`super::host::SILENT`] and so on).
     pub const HOST_TOLD: u16 = 0x7F2;
 }

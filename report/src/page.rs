@@ -489,11 +489,11 @@ fn task_section(result: &RunResult, book: &Book) -> Markup {
         @if any {
             h2 { "Jobs of tasks" }
             p.soft { "As programs mark them, from release to completion. A miss is a job that reports itself late, that completes later than its deadline "
-                "after its release, or that never completes. " (book.more(TASKS)) }
+                "after its release, or that never completes. A job never came if nothing released it although its period had passed. " (book.more(TASKS)) }
             div.scroll { table {
                 tr { th { "variant" } th.text { "task" } th { "jobs" } th { "misses" } th { "allowed" } th { "begun after" } th { "worst" } th { "deadline" } }
                 @for v in &result.variants { @for task in &v.tasks {
-                    tr { td { (v.name) } td.text { (task.application) } td { (task.jobs) } td.bad[task.misses > task.allowed] { (task.misses) } td { (task.allowed) }
+                    tr { td { (v.name) } td.text { (task.application) } td { (task.jobs) } td.bad[task.misses > task.allowed] { (task.misses) @if task.missing > 0 { ", and " (task.missing) " that never came" } } td { (task.allowed) }
                         td { @match task.begin { Some(begin) => (both(result, begin)), None => "-" } }
                         td { @match task.worst { Some(worst) => (both(result, worst)), None => "-" } } td { (both(result, task.deadline)) } }
                 } }

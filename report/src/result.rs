@@ -319,7 +319,8 @@ pub struct TaskResult {
     #[serde(default)]
     pub open: u64,
     /// Periods from the first job to the end in which no job was released, if the application runs in the background and so should exist
-    /// until the end.
+    /// until the end. In one-shot systems: the same of a task that time releases, and that has not ended for good; a job whose deadline lies
+    /// after the end is not among them.
     #[serde(default)]
     pub missing: u64,
     /// Longest time from a release to its completion in ticks; `None` if no job was completed.

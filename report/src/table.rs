@@ -295,25 +295,25 @@ fn measured(result: &RunResult, out: &mut String) {
 }
 
 fn tasks(result: &RunResult, out: &mut String) {
-    let mut table = plain(&[
-        "variant",
-        "task",
-        "jobs",
-        "misses",
-        "allowed",
-        "begun after",
-        "worst",
-        "deadline",
-    ]);
+    let mut variants = result.variants.iter();
+    let missing = variants.any(|one| one.tasks.iter().any(|task| task.missing > 0));
+    let mut head = vec!["variant", "task", "jobs", "misses"];
+    head.extend(missing.then_some("never came"));
+    head.extend(["allowed", "begun after", "worst", "deadline"]);
+    let mut table = plain(&head);
     let mut any = false;
     for variant in &result.variants {
-        for task in variant.tasks.iter().filter(|task| task.jobs > 0) {
+        let tasks = variant.tasks.iter();
+        for task in tasks.filter(|task| task.jobs > 0 || task.missing > 0) {
             any = true;
-            table.add_row(vec![
+            let mut row = vec![
                 variant.name.clone(),
                 task.application.clone(),
                 task.jobs.to_string(),
                 task.misses.to_string(),
+            ];
+            row.extend(missing.then(|| task.missing.to_string()));
+            row.extend([
                 task.allowed.to_string(),
                 task.begin
                     .map_or("-".to_owned(), |begin| cell(result, begin)),
@@ -321,6 +321,7 @@ fn tasks(result: &RunResult, out: &mut String) {
                     .map_or("-".to_owned(), |worst| cell(result, worst)),
                 cell(result, task.deadline),
             ]);
+            table.add_row(row);
         }
     }
     if any {

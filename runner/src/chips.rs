@@ -218,6 +218,8 @@ impl Chips {
             reservations: machine.reservations(),
             carried: machine.carried(),
             rings: machine.rings(),
+            starts: machine.starts(),
+            prospects: machine.prospects(),
             digest: observed::hexadecimal(&machine.digest()),
             console: observed::console_text(console),
             unread: None,

@@ -3,6 +3,7 @@
 //! Why it exists: such a trap is reported with its place in the sources, and with its backtrace if it was an application's. What it
 //! deliberately does not know: why a program trapped, and what follows for promises.
 
+use crate::collect;
 use crate::crash;
 use crate::names::Names;
 use crate::observed::Observed;
@@ -98,6 +99,15 @@ pub(crate) fn end(outside: Option<&Outside<'_>>, outcome: Outcome) -> End {
                 what: format!("tile {tile}: {}{place}", crate::trap::describe(&trap)),
             }
         }
+    }
+}
+
+/// The moment until which it is known what happened. If nothing more could ever happen, nothing does until the described duration is over.
+pub(crate) fn until(system: &System, end: &End, ticks: u64) -> u64 {
+    let duration = collect::ticks(system.duration, system.platform.ticks_per_second());
+    match end {
+        End::Idle => ticks.max(duration),
+        End::Duration | End::Exit { .. } | End::Limit | End::Trap { .. } => ticks,
     }
 }
 

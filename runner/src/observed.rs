@@ -9,7 +9,7 @@ use bulkhead_machine::crash::{Crashed, Running};
 use bulkhead_machine::device::network::CardCounters;
 pub use bulkhead_machine::image::is_plain;
 use bulkhead_machine::ledger::Ledger;
-use bulkhead_machine::local_tile::Refusals;
+use bulkhead_machine::local_tile::{Prospect, Refusals, Started};
 use bulkhead_machine::machine::{Machine, MachineError, Outcome};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::observe::Missing;
@@ -98,6 +98,10 @@ pub struct Observed {
     pub carried: Vec<Vec<(Owner, u64)>>,
     /// For each doorbell rung by another tile: the tile rung, the tile that rang, and how often.
     pub rings: Vec<(u16, u16, u64)>,
+    /// Harts that a tile of the chip started by a write.
+    pub starts: Vec<Started>,
+    /// What may still happen on each hart of a mesh after the end of the run.
+    pub prospects: Vec<Prospect>,
     /// SHA-256 over all of it.
     pub digest: String,
     /// What the kernel's tile printed.

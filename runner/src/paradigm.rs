@@ -11,7 +11,7 @@ use crate::names::{Names, Naming};
 use crate::observed::{Observed, console_text};
 use crate::programs::{Library, Program};
 use bulkhead_machine::crash::Running;
-use bulkhead_machine::local_tile::Refusals;
+use bulkhead_machine::local_tile::{Prospect, Refusals, Started};
 use bulkhead_machine::machine::Machine;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
@@ -175,10 +175,35 @@ pub struct Said<'a> {
     pub rings: &'a [(u16, u16, u64)],
     /// The requests that guards of local memories refused: the tile with the guard, and what it refused to another tile.
     pub refused: &'a [(u16, Refusals)],
+    /// Harts that a tile of the chip started by a write, and how often.
+    pub starts: &'a [Started],
+    /// What may still happen on each hart of a mesh.
+    pub prospects: &'a [Prospect],
     /// Why the run ended.
     pub end: &'a End,
+    /// The moment until which it is known what happened: the end of the run, or of its described duration if nothing more could ever happen.
+    pub until: u64,
     /// The hart that ended the run, if one did.
     pub ended_by: Option<Owner>,
+}
+
+impl<'a> Said<'a> {
+    /// What was seen of a chip. `until`: see [`Said::until`].
+    pub fn of(names: &'a Names, seen: &'a Observed, end: &'a End, until: u64) -> Self {
+        Self {
+            names,
+            console: &seen.console,
+            markers: &seen.markers,
+            running: &seen.running,
+            rings: &seen.rings,
+            refused: &seen.refused,
+            starts: &seen.starts,
+            prospects: &seen.prospects,
+            end,
+            until,
+            ended_by: seen.ended_by,
+        }
+    }
 }
 
 /// A run that only serves the bound of a flow.

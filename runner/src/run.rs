@@ -563,16 +563,8 @@ fn read(
 ) -> VariantResult {
     let outside = Outside::of(paradigm, system, programs, seen);
     let end = ended::end(outside.as_ref(), seen.outcome);
-    let said = Said {
-        names,
-        console: &seen.console,
-        markers: &seen.markers,
-        running: &seen.running,
-        rings: &seen.rings,
-        refused: &seen.refused,
-        end: &end,
-        ended_by: seen.ended_by,
-    };
+    let until = ended::until(system, &end, seen.ticks);
+    let said = Said::of(names, seen, &end, until);
     let mut incidents = incidents(paradigm, system, programs, &said, seen);
     incidents.extend(trapped(names, seen, seen.outcome, &end, outside.as_ref()));
     incidents.extend(unexplained(system, &end, &incidents));
@@ -720,24 +712,15 @@ fn peer_incidents(
     let (Some(peer), Some(other)) = (&system.peer, &seen.other) else {
         return Ok(Vec::new());
     };
-    let console = &other.observed.console;
     let paradigm = paradigm_of(&peer.system)?;
     let names = paradigm.names(&peer.system, &other.observed.markers);
     let outside = Outside::of(paradigm, &peer.system, programs, &other.observed);
     let outside = outside.filter(|one| one.application.is_some());
     let own = other.outcome;
     let own = own.map(|outcome| ended::end(outside.as_ref(), outcome));
-    let said = Said {
-        names: &names,
-        console,
-        markers: &other.observed.markers,
-        running: &other.observed.running,
-        rings: &other.observed.rings,
-        refused: &other.observed.refused,
-        // An application that was still working when the first chip's work was done was not cut off.
-        end: own.as_ref().unwrap_or(end),
-        ended_by: other.observed.ended_by,
-    };
+    // An application that was still working when the first chip's work was done was not cut off.
+    let end = own.as_ref().unwrap_or(end);
+    let said = Said::of(&names, &other.observed, end, other.observed.ticks);
     let mut all = incidents(paradigm, &peer.system, programs, &said, &other.observed);
     if let (Some(outcome), Some(own)) = (other.outcome, &own) {
         let seen = &other.observed;

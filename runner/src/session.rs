@@ -279,6 +279,8 @@ pub fn execute_beside(
         reservations: machine.reservations(),
         carried: machine.carried(),
         rings: machine.rings(),
+        starts: machine.starts(),
+        prospects: machine.prospects(),
         digest,
         console,
         unread,

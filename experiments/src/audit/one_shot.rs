@@ -26,7 +26,7 @@ use bulkhead_runner::parallel;
 use bulkhead_runner::programs::{Library, Program};
 use bulkhead_runner::progress::{Progress, Stage};
 use bulkhead_runner::run;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Attacks begin at multiples of this, in microseconds.
 const GRID: u64 = 100;
@@ -447,13 +447,8 @@ impl Checking<'_> {
             reasons.extend(harm.map(|harm| format!("beside {}: {harm}", one.result.name)));
         }
         let above = |what: String, attacked: u64, bound: u64| {
-            let microseconds = self.stand.system.platform.ticks_per_second() as f64 / 1e6;
-            let span = |ticks: u64| bulkhead_report::format::span(ticks as f64 / microseconds);
-            format!(
-                "{what}: {}, above its bound of {}",
-                span(attacked),
-                span(bound)
-            )
+            let [attacked, bound] = [attacked, bound].map(|ticks| self.span(ticks));
+            format!("{what}: {attacked}, above its bound of {bound}")
         };
         for one in &requests {
             if let Some(bound) = one
@@ -498,6 +493,20 @@ impl Checking<'_> {
         if identical && attacked {
             notes.extend(openings);
         }
+        let idle = self.idle(start, alone);
+        let nothing = (idle.len() == self.tasks().len()).then(|| {
+            format!(
+                "none of its jobs ended in the {} that were compared, so no attack could delay one: compare a longer time (`--time`)",
+                self.span(self.window)
+            )
+        });
+        if nothing.is_none() && !idle.is_empty() {
+            notes.push(format!(
+                "No job of {} ended in the {} that were compared.",
+                idle.join(", "),
+                self.span(self.window)
+            ));
+        }
         let stopped = alone.seen.incidents.iter();
         let stopped = stopped.map(|one| format!("{} {}", one.application, one.what));
         DomainResult {
@@ -508,7 +517,7 @@ impl Checking<'_> {
             tiles: self.stand.victims.clone(),
             attackers,
             start,
-            ruling: Ruling::of(verdict, true, attacked, only),
+            ruling: Ruling::of(verdict, true, attacked, nothing.or(only)),
             owed: true,
             stopped: stopped.collect(),
             gone: None,
@@ -524,6 +533,30 @@ impl Checking<'_> {
             flows,
             requests,
         }
+    }
+
+    /// Tasks of which no job ended in the compared time, while all attackers slept.
+    fn idle(&self, start: u64, alone: &Facts) -> Vec<String> {
+        let ends = timeline::ends(&alone.seen.markers).filter(|one| one.1 >= start);
+        let ended: BTreeSet<(u16, u64)> = ends.map(|one| one.0).collect();
+        let Some(one_shot) = &self.stand.system.one_shot else {
+            return Vec::new();
+        };
+        let cores = one_shot.cores().into_iter();
+        let own = cores.filter(|core| self.stand.victims.contains(core));
+        let tasks = own.flat_map(|core| {
+            let tasks = one_shot.on_core(core).into_iter().enumerate();
+            tasks.map(move |(number, task)| ((core, number as u64), task))
+        });
+        tasks
+            .filter(|(key, _)| !ended.contains(key))
+            .map(|(_, task)| one_shot.tasks.tasks[task].name.clone())
+            .collect()
+    }
+
+    fn span(&self, ticks: u64) -> String {
+        let microseconds = self.stand.system.platform.ticks_per_second() as f64 / 1e6;
+        bulkhead_report::format::span(ticks as f64 / microseconds)
     }
 
     /// Why the bounds of this domain do not hold under every attack, if they do not.

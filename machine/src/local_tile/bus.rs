@@ -284,6 +284,9 @@ impl Bus for LocalBus<'_> {
         } else if let Some(offset) = parts.register(physical) {
             let signal = parts.write_register(now, offset, bytes, value);
             let signal = signal.ok_or(BusFault)?;
+            if offset == TILE_START {
+                parts.note_start(parts.owner.tile, now);
+            }
             parts.signals.extend(signal);
         } else if let Some(offset) = within(physical, EXIT_BASE, EXIT_SIZE)
             && parts.exit

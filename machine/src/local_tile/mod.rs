@@ -53,6 +53,34 @@ enum Signal {
     Start(u64),
 }
 
+/// Writes of a tile to a register with which harts start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// The tile whose hart began anew.
+    pub tile: TileId,
+    /// The tile that wrote.
+    pub by: TileId,
+    /// When it first did.
+    pub at: Tick,
+    /// How often.
+    pub count: u64,
+}
+
+/// What may still happen on a hart that was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prospect {
+    /// Its tile.
+    pub tile: TileId,
+    /// When its timer asks or began to ask for an interrupt; [`Tick::MAX`]: never.
+    pub timer: Tick,
+    /// It waits for an interrupt, or was halted.
+    pub rests: bool,
+    /// It takes interrupts of its timer.
+    pub listens: bool,
+    /// Where it is.
+    pub pc: u64,
+}
+
 /// The tile without its hart.
 #[repr(C)] // What each visit of the host touches comes first.
 struct Parts {
@@ -99,6 +127,8 @@ struct Parts {
     markers_lost: u64,
     /// How often each other tile has rung the doorbell.
     rings: BTreeMap<TileId, u64>,
+    /// When each tile, this one included, first wrote to the register that starts the hart, and how often.
+    starts: BTreeMap<TileId, (Tick, u64)>,
 }
 
 /// See the module's documentation.
@@ -120,6 +150,11 @@ impl Parts {
     #[inline]
     fn dma_at(&self) -> Tick {
         self.dma.as_ref().map_or(Tick::MAX, |dma| dma.next_time())
+    }
+
+    /// A tile writes to the register that starts the hart.
+    fn note_start(&mut self, by: TileId, at: Tick) {
+        self.starts.entry(by).or_insert((at, 0)).1 += 1;
     }
 
     fn finish(&mut self, at: Tick, end: End) {
@@ -187,6 +222,7 @@ impl LocalTile {
                 markers: Vec::new(),
                 markers_lost: 0,
                 rings: BTreeMap::new(),
+                starts: BTreeMap::new(),
             },
         })
     }
@@ -199,6 +235,36 @@ impl LocalTile {
     /// Which other tiles have rung its doorbell, and how often. The hardware does not tell its hart.
     pub fn rings(&self) -> impl Iterator<Item = (TileId, u64)> {
         self.parts.rings.iter().map(|(by, count)| (*by, *count))
+    }
+
+    /// Which tiles have started its hart by a write, and when. The hardware does not tell its hart.
+    pub fn starts(&self) -> impl Iterator<Item = Started> {
+        let tile = self.id();
+        let of = move |(by, (at, count)): (&TileId, &(Tick, u64))| Started {
+            tile,
+            by: *by,
+            at: *at,
+            count: *count,
+        };
+        self.parts.starts.iter().map(of)
+    }
+
+    /// What may still happen on its hart; `None`: it was never started.
+    pub fn prospect(&self) -> Option<Prospect> {
+        const MSTATUS: u16 = 0x300;
+        const MIE: u16 = 0x304;
+        const GLOBAL: u64 = 1 << 3;
+        const TIMER: u64 = 1 << 7;
+        let csr = |number| self.hart.csr(number).unwrap_or(0);
+        self.parts.started.then(|| Prospect {
+            tile: self.id(),
+            timer: self.parts.clint.deadline(),
+            rests: self.state != HartState::Running,
+            // A wait ends with an interrupt that is masked, but not with one that is disabled.
+            listens: csr(MIE) & TIMER != 0
+                && (csr(MSTATUS) & GLOBAL != 0 || self.state == HartState::Idle),
+            pc: self.hart.pc(),
+        })
     }
 
     /// The hart.

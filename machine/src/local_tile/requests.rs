@@ -11,7 +11,7 @@ use crate::hart::{InterruptLine, RemoteOperation};
 use crate::ledger::Resource;
 use crate::noc::{Packet, PacketKind, Transaction};
 use crate::types::{Tick, TileId, align};
-use bulkhead_abi::memory_map::{TILE_DOORBELL, TILE_REGISTERS};
+use bulkhead_abi::memory_map::{TILE_DOORBELL, TILE_REGISTERS, TILE_START};
 
 impl LocalTile {
     /// A packet has arrived, or the tile's own DMA engine accesses the tile's own memory.
@@ -142,6 +142,9 @@ impl LocalTile {
             (true, RemoteOperation::Store(value)) => {
                 if address == TILE_DOORBELL && value & 1 != 0 {
                     *self.parts.rings.entry(packet.owner.tile).or_default() += 1;
+                }
+                if address == TILE_START {
+                    self.parts.note_start(packet.owner.tile, turn);
                 }
                 let signal = self.parts.write_register(turn, address, bytes, value);
                 let signal = signal.expect("the sender looked whether there is a register");

@@ -11,7 +11,8 @@ use crate::config::PlatformConfig;
 use crate::fabric::Fabric;
 use crate::hart::SharedBlocks;
 use crate::local_tile::{
-    AddressMap, DmaStatistics, Guard, GuardRule, LocalMemoryStatistics, LocalTile, Refusals, Target,
+    AddressMap, DmaStatistics, Guard, GuardRule, LocalMemoryStatistics, LocalTile, Prospect,
+    Refusals, Started, Target,
 };
 use crate::statistics::HartReport;
 use crate::types::{Tick, TileId, later};
@@ -283,6 +284,18 @@ impl Machine {
                 .collect::<Vec<_>>()
         };
         self.mesh.tiles.iter().flat_map(of).collect()
+    }
+
+    /// For each hart of a mesh that a tile started by a write: which tile, when, and how often. Not part of any statistics or digest.
+    pub fn starts(&self) -> Vec<Started> {
+        let tiles = self.mesh.tiles.iter();
+        tiles.flat_map(LocalTile::starts).collect()
+    }
+
+    /// What may still happen on each hart of a mesh that was started. Not part of any statistics or digest.
+    pub fn prospects(&self) -> Vec<Prospect> {
+        let tiles = self.mesh.tiles.iter();
+        tiles.filter_map(LocalTile::prospect).collect()
     }
 
     /// Statistics of the local memories, and of the tightly coupled ones of each tile together, by tile.

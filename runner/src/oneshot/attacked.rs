@@ -309,6 +309,12 @@ pub fn execute(
     let console = Room.console(system, &image, &machine)?;
     let names = Room.names(system, &markers);
     let rings = machine.rings();
+    let (starts, prospects) = (machine.starts(), machine.prospects());
+    // If nothing more can ever happen, that is known until the end.
+    let ticks = match outcome {
+        Outcome::Idle { .. } => until,
+        _ => machine.now(),
+    };
     let said = Said {
         names: &names,
         console: &console,
@@ -316,6 +322,9 @@ pub fn execute(
         running: &[],
         rings: &rings,
         refused: &[],
+        starts: &starts,
+        prospects: &prospects,
+        until: ticks,
         end: &End::Duration,
         ended_by: None,
     };
@@ -328,7 +337,7 @@ pub fn execute(
         ledger: machine.ledger().clone(),
         refused: machine.refused(),
         instructions: own.map(|hart| hart.counters.instructions).sum(),
-        ticks: machine.now(),
+        ticks,
         ended,
         markers,
     })

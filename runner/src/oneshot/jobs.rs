@@ -12,7 +12,7 @@ use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
 use bulkhead_model::tasks::ChannelKind;
 use bulkhead_report::result::Sample;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The jobs of a task.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +35,11 @@ pub struct Jobs {
     pub overruns: u64,
     /// Jobs that have ended.
     pub ended: u64,
+    /// Periods between two releases in which no job was released, although time alone releases the task.
+    pub skipped: u64,
+    /// From when on further jobs are due, a period apart: the last release; or, without one, the end of the first job, or the beginning of the core's jobs if it
+    /// has none. Nothing if no number of jobs is due: messages or events release the task, or it has ended for good.
+    pub since: Option<u64>,
 }
 
 /// What was seen.
@@ -132,8 +137,13 @@ struct Core {
     running: Option<(usize, Option<u64>)>,
     /// When the last job of each task was released.
     last: BTreeMap<usize, u64>,
-    /// When the last job began.
+    /// When the last job began, and when the first one did.
     begun: u64,
+    first: Option<u64>,
+    /// Tasks that events release, or that ended for good: no number of their jobs is due.
+    free: BTreeSet<usize>,
+    /// When the first job of each task ended.
+    ended: BTreeMap<usize, u64>,
     operation: Option<u64>,
     /// What the running job has read: the channel, and when the job that wrote it was released.
     read: Vec<(usize, u64)>,
@@ -190,6 +200,9 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                     // A task for which an event is kept does not wait: its own job makes it ready.
                     let runs = core.running.is_some_and(|(running, _)| running == task);
                     let is_event = event.kind == marker::EVENT && !runs;
+                    if event.kind == marker::EVENT {
+                        core.free.insert(task);
+                    }
                     let due = core.due(task, &periods).map(|due| match &clocks {
                         // The nearest tick of the core itself.
                         Some(all) => all.tick(event.tile, due + tick / 2).unwrap_or(due),
@@ -203,6 +216,10 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                         // If clocks differ, a tick may begin one machine tick early.
                         let closer = distance.filter(|one| one + tick / 2 < periods[task]);
                         *hasty = closer.into_iter().chain(*hasty).min();
+                        // To the nearest period, because clocks differ.
+                        let period = periods[task].max(1);
+                        let apart = distance.map_or(0, |one| (one + period / 2) / period);
+                        seen.jobs[task].skipped += apart.saturating_sub(1);
                     }
                     // Distances are those of ticks; a response is to the event itself.
                     let begin = if is_event { event.at } else { begin };
@@ -218,6 +235,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                 let begun = task(event.value);
                 core.running = begun.map(|task| (task, core.released.remove(&task)));
                 core.begun = event.at;
+                core.first.get_or_insert(event.at);
                 core.operation = None;
                 core.read.clear();
                 core.accesses.clear();
@@ -228,6 +246,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                 }
                 if let Some((task, released)) = core.running.take() {
                     seen.jobs[task].ended += 1;
+                    core.ended.entry(task).or_insert(event.at);
                     let response = released.map(|released| event.at - released);
                     seen.jobs[task].responses.extend(response);
                 }
@@ -237,6 +256,9 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                 if let Some((task, _)) = core.running.take_if(|(task, _)| stopped == Some(*task)) {
                     seen.jobs[task].cut_off += 1;
                 }
+            }
+            marker::RETIRED => {
+                core.free.extend(core.running.map(|(task, _)| task));
             }
             marker::OVERRUN => {
                 if let Some(task) = task(event.value & 0xFF) {
@@ -327,6 +349,19 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
             }
         }
     }
+    for (task, jobs) in seen.jobs.iter_mut().enumerate() {
+        let core = cores.get(&one_shot.core(task));
+        let is_free = core.is_some_and(|core| core.free.contains(&task));
+        if is_free || tasks.told_by(task).is_some() {
+            jobs.skipped = 0;
+            continue;
+        }
+        let since = core.and_then(|core| {
+            let last = core.last.get(&task).or(core.ended.get(&task));
+            last.copied().or(core.first)
+        });
+        jobs.since = Some(since.unwrap_or(0));
+    }
     for core in cores.into_values() {
         if let Some((task, _)) = core.running {
             seen.jobs[task].running = Some(core.begun);
@@ -341,7 +376,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
 }
 
 /// Machine ticks of a task's period, by the timer of its core.
-fn period(system: &System, one_shot: &OneShot, task: usize, tick: u64) -> u64 {
+pub fn period(system: &System, one_shot: &OneShot, task: usize, tick: u64) -> u64 {
     const MILLION: u128 = 1_000_000;
     let tile = system.platform.tile(one_shot.core(task));
     let drift = i128::from(tile.map_or(0, |tile| tile.clock_drift));
@@ -573,6 +608,39 @@ mod tests {
             jobs("epiphany3", "1ms", &events).hasty
         };
         assert_eq!([second(6990), second(7010)], [Some(0), None]);
+    }
+
+    /// By hand: releases at 1, 2 and 5 ms; then nothing.
+    #[test]
+    fn periods_without_a_release_are_counted_if_time_releases_the_task() {
+        let job = |at, kind| {
+            [
+                (at, kind, 1),
+                (at + 10, marker::BEGIN, 0),
+                (at + 30, marker::END, 0),
+            ]
+        };
+        let first = [(10, marker::BEGIN, 0), (700, marker::END, 0)];
+        let of = |events: &[(u64, u16, u64)]| {
+            let jobs = jobs("epiphany3", "1ms", events);
+            (jobs.ended, jobs.skipped, jobs.since)
+        };
+        let by_time = [1001, 2001, 5001].map(|at| job(at, marker::RELEASE));
+        let by_time = [&first[..], &by_time.concat()].concat();
+        assert_eq!(of(&by_time), (4, 2, Some(5000)));
+        assert_eq!(of(&first), (1, 0, Some(700)));
+        assert_eq!(of(&first[..1]), (0, 0, Some(10)));
+        assert_eq!(of(&[]), (0, 0, Some(0)));
+        // An event may come at any time, or never; a task that says that it ends has no further job.
+        let by_event = [&by_time[..], &job(7001, marker::EVENT)].concat();
+        assert_eq!(of(&by_event), (5, 0, None));
+        let last = [
+            &by_time[..10],
+            &[(5020, marker::RETIRED, 0)],
+            &by_time[10..],
+        ]
+        .concat();
+        assert_eq!(of(&last), (4, 0, None));
     }
 
     #[test]

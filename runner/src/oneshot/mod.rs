@@ -4,6 +4,7 @@
 //! does not know: policies of the kernel, and other paradigms.
 
 pub mod adversary;
+mod alive;
 pub mod attacked;
 pub mod attacks;
 pub mod clocks;

@@ -4,7 +4,7 @@
 
 use super::console::{Ring, read};
 use super::images::{self, Filled};
-use super::{clocks, guard, host, jobs, layout, results};
+use super::{alive, clocks, guard, host, jobs, layout, results};
 use crate::error::Error;
 use crate::image::BootImage;
 use crate::measure::MarkerEvent;
@@ -85,8 +85,17 @@ impl Paradigm for OneShot {
             machine
                 .peek(core, address, &mut memory)
                 .map_err(|error| Error::Machine(error.to_string()))?;
+            let of_core = |tile: u16| tile == core;
+            let marked = || machine.markers().iter().any(|one| of_core(one.tile));
+            let is_started = || machine.prospects().iter().any(|one| of_core(one.tile));
             // Writing to a string cannot fail.
             let _ = match read(&memory) {
+                Ring::Silent if marked() => {
+                    writeln!(text, "core {core}: its console was written over")
+                }
+                Ring::Silent if is_started() => {
+                    writeln!(text, "core {core}: its kernel made no console")
+                }
                 Ring::Silent => writeln!(text, "core {core}: never started"),
                 Ring::Broken => writeln!(text, "core {core}: its console was written over"),
                 Ring::Lines { lines, lost } => {
@@ -276,6 +285,8 @@ fn incidents(
             what,
         });
     }
+    let dead = alive::incidents(system, one_shot, seen, locate, &all);
+    all.extend(dead);
     for core in one_shot.cores() {
         let begun = |event: &MarkerEvent| event.tile == core && event.kind == marker::BEGIN;
         if !seen.markers.iter().any(begun) {

@@ -6,6 +6,7 @@
 use super::clocks::Clocks;
 use super::jobs::{self, Seen};
 use crate::collect::{doubled, ticks};
+use crate::ended;
 use crate::measure::MarkerEvent;
 use bulkhead_analysis::one_shot::{Bounds, Interrupts};
 use bulkhead_analysis::plan::one_shot::bounds;
@@ -68,14 +69,22 @@ pub fn add(system: &System, markers: &[MarkerEvent], variant: &mut VariantResult
     if system.one_shot.is_none() {
         return;
     }
-    let measured = measured(system, markers, variant.ticks);
+    let until = ended::until(system, &variant.end, variant.ticks);
+    let measured = measured(system, markers, until);
     variant.tasks = measured.tasks;
     variant.requests = measured.requests;
     variant.quotas = measured.queues;
     variant.clocks = measured.clocks;
     variant.flows = measured.flows;
     variant.spans = measured.spans;
-    variant.incidents.extend(measured.stuck);
+    // If it keeps its core from counting ticks, that is told already.
+    let is_told = |one: &Incident| {
+        let mut known = variant.incidents.iter();
+        known.any(|other| other.kind == IncidentKind::Unfinished && other.tile == one.tile)
+    };
+    let stuck = measured.stuck.into_iter();
+    let stuck: Vec<Incident> = stuck.filter(|one| !is_told(one)).collect();
+    variant.incidents.extend(stuck);
 }
 
 /// Reads the markers of a run that ended at this moment. Nothing for a system of another paradigm.
@@ -201,14 +210,31 @@ impl Reading<'_> {
         let open = jobs
             .open
             .is_some_and(|at| self.end.saturating_sub(at) > deadline);
+        // A job whose deadline is the end is due; how exactly clocks of their own agree on it is not asked.
+        let tick = ticks(TICK, self.per_second);
+        let own_clocks = self.one_shot.master(&self.system.platform).is_some();
+        let due = self.end.saturating_sub(deadline);
+        let due = due.saturating_sub(if own_clocks { tick } else { 0 });
+        let period = jobs::period(self.system, self.one_shot, index, tick).max(1);
+        let further = |since: u64| due.saturating_sub(since) / period;
+        // While a job is late, those that are due after it are late, too.
+        let behind = jobs.open.filter(|_| open && jobs.since.is_some());
+        // The first job has no release, and is due when its core begins.
+        let after = match (behind, jobs.since) {
+            (Some(_), _) | (None, None) => 0,
+            (None, Some(since)) if jobs.ended + jobs.cut_off == 0 => {
+                further(since) + u64::from(due >= since)
+            }
+            (None, Some(since)) => further(since),
+        };
         TaskResult {
             application: task.name.clone(),
             deadline,
             allowed: task.misses,
             jobs: jobs.ended,
-            misses: late + jobs.cut_off + u64::from(open),
+            misses: late + jobs.cut_off + u64::from(open) + behind.map_or(0, further),
             open: u64::from(jobs.open.is_some() && !open),
-            missing: 0,
+            missing: jobs.skipped + after,
             worst: jobs.responses.iter().copied().max(),
             // Not measured: in one-shot systems, responses begin at the kernel's releases.
             begin: None,
@@ -414,7 +440,23 @@ fn gone(one_shot: &OneShot, incidents: &[Incident], task: usize) -> Option<Strin
     ))
 }
 
-/// Why one of these tasks was not judged to the end.
+/// Whether it is sure that a task's missing jobs should have come: a task that is there may ask for later releases itself, but one that is gone, or that has never run,
+/// does not.
+fn is_lost(system: &System, variant: &VariantResult, task: &TaskResult) -> bool {
+    let Some(one_shot) = &system.one_shot else {
+        return false;
+    };
+    let Some(index) = one_shot.tasks.task(&task.application) else {
+        return false;
+    };
+    let core = one_shot.core(index);
+    let unseen = |one: &Incident| one.kind == IncidentKind::Unseen && one.tile == core;
+    task.missing > 0
+        && !variant.incidents.iter().any(unseen)
+        && (task.jobs == 0 || gone(one_shot, &variant.incidents, index).is_some())
+}
+
+/// Why nothing of one of these tasks counts as held: it was not there to the end, or its jobs did not come.
 fn any_gone(system: &System, variant: &VariantResult, names: &[&str]) -> Option<String> {
     let one_shot = system.one_shot.as_ref()?;
     if matches!(variant.end, End::Exit { .. }) {
@@ -425,7 +467,21 @@ fn any_gone(system: &System, variant: &VariantResult, names: &[&str]) -> Option<
     }
     let tasks = one_shot.tasks.tasks.iter().enumerate();
     let mut named = tasks.filter(|(_, task)| names.contains(&task.name.as_str()));
-    named.find_map(|(task, _)| gone(one_shot, &variant.incidents, task))
+    let gone = named.find_map(|(task, _)| gone(one_shot, &variant.incidents, task));
+    let mut results = variant.tasks.iter();
+    let absent =
+        || results.find_map(|task| absent(task).filter(|_| names.contains(&&*task.application)));
+    gone.or_else(absent)
+}
+
+/// What is said of a task whose jobs did not come although time releases them.
+fn absent(task: &TaskResult) -> Option<String> {
+    let name = &task.application;
+    (task.missing > 0).then(|| match (task.missing, task.jobs) {
+        (missing, 0) => format!("`{name}` had no job, where {missing} were due"),
+        (1, _) => format!("`{name}` had no job in 1 of its periods"),
+        (missing, _) => format!("`{name}` had no job in {missing} of its periods"),
+    })
 }
 
 /// A promise of a task that was gone before the end is no longer reported as held.
@@ -464,7 +520,11 @@ fn clocks(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> 
                 cycles(error),
                 cycles(bound)
             );
-            all.push(Promise::judged(&variant.name, text, error <= bound));
+            let held = Promise::judged(&variant.name, text, error <= bound);
+            let of_core = |task: &usize| one_shot.tasks.tasks[*task].name.as_str();
+            let tasks = [one_shot.on_core(core), one_shot.on_core(master)].concat();
+            let tasks: Vec<&str> = tasks.iter().map(of_core).collect();
+            all.push(unless(held, &any_gone(system, variant, &tasks)));
         }
     }
     all
@@ -541,7 +601,7 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
                 all.push(unless(held, &gone));
                 let text = format!("{what}: bound of {most} items within {limit} places");
                 let promise = Promise::judged(&variant.name, text, most <= limit);
-                all.push(promise.if_expected(system.misses_expected));
+                all.push(unless(promise.if_expected(system.misses_expected), &gone));
             }
             None => {
                 let text = format!("{what}: a bound within {limit} places");
@@ -585,7 +645,9 @@ fn sections(system: &System, variant: &VariantResult) -> Vec<Promise> {
             Some(most) => {
                 let text = format!("{what}: bound of {} within {wait}", Time(most * 1000));
                 let held = Promise::judged(&variant.name, text, most * 1000 <= wait.0);
-                held.if_expected(system.misses_expected)
+                let ends = [channel.from, channel.to].map(|end| tasks.tasks[end].name.as_str());
+                let gone = any_gone(system, variant, &ends);
+                unless(held.if_expected(system.misses_expected), &gone)
             }
             None => {
                 let late = "a job of its section may end after its period";
@@ -660,7 +722,8 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
             let text = format!("{what}: {} late of {count}, {allowed} allowed", flow.misses);
             let observed = judged(text, flow.misses <= allowed).if_expected(expected);
             all.push(unless(observed, &unsure));
-            all.push(deadline(what, &flow.bound, limit, &flow.unbounded));
+            let bound = deadline(what, &flow.bound, limit, &flow.unbounded);
+            all.push(unless(bound, &unsure));
         } else if flow.bound.is_none() {
             let why = flow.unbounded.clone().unwrap_or_default();
             all.push(Promise::not_judged(name, format!("{what}: a bound"), why));
@@ -668,11 +731,19 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
     }
     for task in &variant.tasks {
         let what = format!("task {}", task.application);
+        let missing = match task.missing {
+            0 => String::new(),
+            missing => format!(", and {missing} that never came"),
+        };
         let text = format!(
-            "{what}: {} jobs late of {}, {} allowed",
+            "{what}: {} jobs late of {}{missing}, {} allowed",
             task.misses, task.jobs, task.allowed
         );
-        let observed = judged(text, task.misses <= task.allowed).if_expected(expected);
+        let late = match is_lost(system, variant, task) {
+            true => task.misses + task.missing,
+            false => task.misses,
+        };
+        let observed = judged(text, late <= task.allowed).if_expected(expected);
         let gone = any_gone(system, variant, &[&task.application]);
         let observed = unless(observed, &gone);
         all.push(match (task.jobs, task.worst) {
@@ -686,7 +757,8 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
             .find(|one| one.kind == RESPONSE && one.application == task.application);
         if let Some(response) = response {
             let limit = task.deadline;
-            all.push(deadline(what, &response.bound, limit, &response.unbounded));
+            let bound = deadline(what, &response.bound, limit, &response.unbounded);
+            all.push(unless(bound, &gone));
         }
     }
     all.extend(clocks(system, cycle, variant));

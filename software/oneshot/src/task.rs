@@ -2,6 +2,8 @@
 //!
 //! Why it exists: the rules of one-shot tasks as types. What it deliberately does not know: how jobs are started, and what they may wait for.
 
+use bulkhead_abi::one_shot::marker;
+use bulkhead_hal::marker::custom;
 use core::marker::PhantomData;
 
 /// A task: its fields survive from job to job.
@@ -36,8 +38,15 @@ impl Start {
 }
 
 impl Job {
-    /// The task never runs again.
+    /// The task never runs again. The host expects no further job of it.
     pub fn end(self) -> Done {
+        custom::<{ marker::RETIRED }>(0);
+        self.done()
+    }
+
+    /// The same for languages that make the marker themselves.
+    #[doc(hidden)]
+    pub fn end_marked(self) -> Done {
         self.done()
     }
 

@@ -41,6 +41,7 @@ mod one_shot_clock_attacks;
 mod one_shot_clocks;
 mod one_shot_code;
 mod one_shot_handlers;
+mod one_shot_dead;
 mod one_shot_host;
 mod one_shot_languages;
 mod one_shot_notify;

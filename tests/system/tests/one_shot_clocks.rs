@@ -342,6 +342,9 @@ pub fn ended(
         running: &[],
         rings: &[],
         refused: &[],
+        starts: &machine.starts(),
+        prospects: &machine.prospects(),
+        until: machine.now(),
         end: &bulkhead_report::result::End::Duration,
         ended_by: None,
     };
