@@ -3,6 +3,8 @@
 //! Why it exists: `program="blink.adb::Worker"` works wherever GNAT is installed. What it deliberately does not know: what tasks do, and
 //! which of them an image runs.
 
+mod complaints;
+
 use crate::environment;
 use crate::error::Error;
 use crate::one_stack::{self, Declared};
@@ -372,15 +374,8 @@ fn finish(mut command: Command, folder: &Path, source: &Path) -> Result<(), Erro
     }
     let mut said = output.stdout;
     said.extend(output.stderr);
-    let mut said = String::from_utf8_lossy(&said).into_owned();
-    // This is how the compiler says that it needs a second pointer to the frame.
-    if said.contains("s0 cannot be used in") {
-        said.push_str(
-            "help: a task that waits has a local variable whose length is known only at run time; move it into a separate procedure, or into the package",
-        );
-    }
     Err(Error::Build {
         program: source.display().to_string(),
-        output: said,
+        output: complaints::explained(&String::from_utf8_lossy(&said)),
     })
 }
