@@ -354,7 +354,8 @@ fn check(folder: &Path, first: &Path) -> Result<Declared, Error> {
     }
     refused.push_str(
         "help: all tasks share one stack, and nothing on it is there behind `delay until` or another statement at which a task waits; declare in the \
-         package what must survive",
+         package what must survive. If the source has no such value, it is the compiler's own, or that of a procedure that the compiler has inserted \
+         there: move the statement into a procedure `with No_Inline`",
     );
     Err(Error::Build {
         program: first.display().to_string(),

@@ -12,8 +12,16 @@ struct Row {
     restrictions: &'static [&'static str],
     /// How full names of units, or of what they declare, begin.
     units: &'static [&'static str],
+    /// Parts of GNAT's other words.
+    says: &'static [&'static str],
     /// What is wrong, and what would be right.
     words: &'static str,
+}
+
+impl Row {
+    fn is_said(&self, words: &str) -> bool {
+        self.says.iter().any(|one| words.contains(one))
+    }
 }
 
 /// Restrictions of `gnat.adc` and `system.ads`, and units that the compiler, or a program, asks for.
@@ -21,11 +29,13 @@ const TABLE: &[Row] = &[
     Row {
         restrictions: &["No_Relative_Delay"],
         units: &["System.Relative_Delays", "Ada.Calendar.Delays"],
+        says: &[],
         words: "a delay by a duration is not supported: use `delay until` with a time of Ada.Real_Time",
     },
     Row {
         restrictions: &["No_Calendar"],
         units: &["Ada.Calendar"],
+        says: &[],
         words: "there is no calendar: use the times of Ada.Real_Time",
     },
     Row {
@@ -37,6 +47,7 @@ const TABLE: &[Row] = &[
             "System.Unsigned_Types",
             "Ada.Strings.Text_Buffers",
         ],
+        says: &[],
         words: "there is no `'Image`: print a number with Put_Line (TEXT, NUMBER) of Bulkhead.Console; for other types, choose a text with `case`",
     },
     Row {
@@ -49,6 +60,7 @@ const TABLE: &[Row] = &[
             "System.WWd_",
             "System.WCh_",
         ],
+        says: &[],
         words: "there is no `'Value` or `'Width`: compute the value in the package",
     },
     Row {
@@ -63,6 +75,7 @@ const TABLE: &[Row] = &[
             "Ada.Long_Float_Text_IO",
             "GNAT.IO",
         ],
+        says: &[],
         words: "there is no Text_IO: print with Put_Line of Bulkhead.Console",
     },
     Row {
@@ -72,11 +85,13 @@ const TABLE: &[Row] = &[
             "No_Tagged_Type_Registration",
         ],
         units: &["Ada.Tags"],
+        says: &["type derived from untagged type cannot have extension"],
         words: "there are no tagged types or interfaces: use a record with a discriminant, or a generic package",
     },
     Row {
         restrictions: &["No_Finalization", "No_Nested_Finalization"],
         units: &["Ada.Finalization", "System.Finalization_"],
+        says: &[],
         words: "there are no controlled types: call procedures of your own where the use of an object begins and ends",
     },
     Row {
@@ -100,37 +115,44 @@ const TABLE: &[Row] = &[
             "System.Pool_",
             "System.Storage_Pools",
         ],
+        says: &[],
         words: "there is no heap, so no `new`: declare the object, or an array of such objects, in the package",
     },
     Row {
         restrictions: &[],
         units: &["Ada.Containers"],
+        says: &[],
         words: "there are no containers, as there is no heap: declare an array of fixed length in the package",
     },
     Row {
         restrictions: &["No_Secondary_Stack"],
         units: &["System.Secondary_Stack"],
+        says: &[],
         words: "the length of this result is known only at run time, and there is no secondary stack for it: return a type with a fixed length, or use a \
                 procedure that writes into a variable of the caller",
     },
     Row {
         restrictions: &[],
         units: &["Ada.Strings", "Ada.Characters"],
+        says: &[],
         words: "there are no packages for strings and characters: use a String of fixed length and a number of used characters",
     },
     Row {
         restrictions: &[],
         units: &["Ada.Numerics", "Ada.Decimal"],
+        says: &[],
         words: "there are no packages for numerics: compute the function in the package, as a series or with a table",
     },
     Row {
         restrictions: &[],
         units: &["System.Exn_", "System.Exp_"],
+        says: &[],
         words: "`**` with this exponent is not supported: multiply in a loop",
     },
     Row {
         restrictions: &[],
         units: &["System.Fat_"],
+        says: &[],
         words: "this attribute of a floating-point type is not supported: convert to an integer type, which rounds to the nearest",
     },
     Row {
@@ -140,16 +162,19 @@ const TABLE: &[Row] = &[
             "System.Pack_",
             "System.Unsigned_Types.Packed_",
         ],
+        says: &[],
         words: "this packed array is not supported: leave out Pack, or use components of 8, 16, 32 or 64 bits",
     },
     Row {
         restrictions: &[],
         units: &["System.Assertions"],
+        says: &[],
         words: "assertions are not checked here: write `if not CONDITION then raise Program_Error; end if;`",
     },
     Row {
         restrictions: &["No_Streams", "No_Default_Stream_Attributes"],
         units: &["Ada.Streams", "System.Stream", "System.Strings.Stream_Ops"],
+        says: &[],
         words: "there are no streams: pass data over a channel, with Bulkhead.Ports",
     },
     Row {
@@ -158,6 +183,7 @@ const TABLE: &[Row] = &[
             "System.Soft_Links.Get_Gnat_Exception",
             "System.Tasking.Rendezvous",
         ],
+        says: &[],
         words: "tasks have no entries, so there is no rendezvous: use an entry of a protected object",
     },
     Row {
@@ -168,38 +194,45 @@ const TABLE: &[Row] = &[
             "Max_Select_Alternatives",
         ],
         units: &["System.Tasking.Async_Delays"],
+        says: &[],
         words: "there is no `select`: call the entry without it; for a timeout, let a timing event open the entry; to poll, ask a function of the protected \
                 object",
     },
     Row {
         restrictions: &["No_Requeue_Statements"],
         units: &[],
+        says: &[],
         words: "there is no `requeue`: let the task call the second entry behind the first one",
     },
     Row {
         restrictions: &["Pure_Barriers", "Simple_Barriers"],
         units: &[],
+        says: &[],
         words: "a barrier has only components of its object, constants, comparisons, `not`, `and then`, `or else` and 'Count: compute the condition in the \
                 object's procedures, into a Boolean component",
     },
     Row {
         restrictions: &["No_Local_Protected_Objects"],
         units: &[],
+        says: &[],
         words: "a protected object is not local: declare it in the package",
     },
     Row {
         restrictions: &["No_Local_Timing_Events"],
         units: &[],
+        says: &[],
         words: "a timing event is not local: declare it in the package",
     },
     Row {
         restrictions: &["No_Task_Hierarchy"],
         units: &["System.Tasking.Stages"],
+        says: &[],
         words: "a task is not local to a task or procedure: declare it in the package, and name it in the description",
     },
     Row {
         restrictions: &["No_Abort_Statements"],
         units: &[],
+        says: &[],
         words: "there is no `abort`: let the task read a Boolean of the package, and end its body",
     },
     Row {
@@ -209,21 +242,25 @@ const TABLE: &[Row] = &[
             "System.Exception_Table",
             "System.Exceptions_Debug",
         ],
+        says: &[],
         words: "a handler knows the exception only by its name: write `when E =>` instead of `when X : E =>`, and `raise E` instead of `raise`",
     },
     Row {
         restrictions: &["No_Dynamic_Priorities"],
         units: &["Ada.Dynamic_Priorities"],
+        says: &[],
         words: "priorities do not change: state them in the description",
     },
     Row {
         restrictions: &["No_Task_Attributes_Package"],
         units: &["Ada.Task_Attributes"],
+        says: &[],
         words: "there are no attributes of tasks: use a variable of the package, as each core has its own",
     },
     Row {
         restrictions: &["No_Specific_Termination_Handlers", "No_Task_Termination"],
         units: &["Ada.Task_Termination"],
+        says: &[],
         words: "there are no handlers for the end of a task: `run` says which task stopped, and why",
     },
     Row {
@@ -232,47 +269,67 @@ const TABLE: &[Row] = &[
             "Ada.Task_Identification",
             "System.Tasking.Restricted.Stages.Restricted_Terminated",
         ],
+        says: &[],
         words: "tasks have no identification and no state to ask for: use a variable of the package that the task writes",
     },
     Row {
         restrictions: &["No_Dynamic_Attachment"],
         units: &["Ada.Interrupts", "System.Interrupts"],
+        says: &[],
         words: "there are no handlers of interrupts: use Ada.Real_Time.Timing_Events, or a channel with `notify`",
     },
     Row {
         restrictions: &["No_Dynamic_CPU_Assignment", "No_Tasks_Unassigned_To_CPU"],
         units: &["System.Multiprocessors", "Ada.Dispatching"],
+        says: &[],
         words: "cores and priorities of tasks are not in the source: state them in the description",
     },
     Row {
         restrictions: &[],
         units: &["Ada.Execution_Time"],
+        says: &[],
         words: "there are no clocks of execution time: use Cycles of Bulkhead",
     },
     Row {
         restrictions: &[],
         units: &["Interfaces.C"],
+        says: &[],
         words: "there is no Interfaces.C: use the types of Interfaces",
     },
     Row {
         restrictions: &["No_Implicit_Dynamic_Code"],
         units: &[],
+        says: &[],
         words: "the address of a procedure within a procedure needs code on the stack: declare the inner procedure in the package",
     },
+    Row {
+        restrictions: &[],
+        units: &[],
+        says: &["prefixed call is only allowed for objects of a tagged type"],
+        words: "a type that is not tagged has no calls as `OBJECT.PROCEDURE`: write `PROCEDURE (OBJECT, ...)`",
+    },
+    Row {
+        restrictions: &[],
+        units: &[],
+        says: &["does not match \"Timing_Event_Handler\""],
+        words: "the handler of a timing event is a procedure of a protected object: write `OBJECT.PROCEDURE'Access`",
+    },
+    // `gnat.adc` makes an error of this warning.
+    Row {
+        restrictions: &[],
+        units: &[],
+        says: &["potentially blocking operation"],
+        words: "a protected operation does not wait: wait in the task's body, before or after the call",
+    },
 ];
-
-/// How GNAT says what `gnat.adc` makes an error of a warning.
-const WARNING: &str = "[warning-as-error]";
-/// The only one of them, and what would be right.
-const BLOCKING: (&str, &str) = (
-    "potentially blocking operation",
-    "a protected operation does not wait: wait in the task's body, before or after the call",
-);
 
 /// How the compiler says that a procedure needs a second pointer to its frame.
 const SECOND_POINTER: &str = "s0 cannot be used in";
 
-/// What stands in for a complaint about a part of the run time that the table does not have.
+/// How GNAT says where it failed itself, in a box.
+const FAILED: &str = "| Error detected at ";
+
+/// For a complaint about a part of the run time that the table does not have.
 fn unknown(what: &str) -> String {
     format!("{what} is not in the run time of tasks: leave the construct out that needs it")
 }
@@ -281,7 +338,8 @@ fn unknown(what: &str) -> String {
 enum About<'t> {
     Restriction(&'t str),
     Unit(&'t str),
-    Blocking,
+    /// GNAT's words.
+    Said(&'t str),
 }
 
 impl<'t> About<'t> {
@@ -307,12 +365,15 @@ impl<'t> About<'t> {
         if words == "file \"gnat.ads\" not found" {
             return Some(Self::Unit("GNAT.IO"));
         }
-        (words.starts_with(BLOCKING.0) && words.ends_with(WARNING)).then_some(Self::Blocking)
+        TABLE
+            .iter()
+            .any(|row| row.is_said(words))
+            .then_some(Self::Said(words))
     }
 
     fn words(&self) -> Option<&'static str> {
         let row = match self {
-            Self::Blocking => return Some(BLOCKING.1),
+            Self::Said(words) => TABLE.iter().find(|row| row.is_said(words)),
             Self::Restriction(name) => TABLE.iter().find(|row| {
                 row.restrictions
                     .iter()
@@ -339,8 +400,7 @@ impl<'t> About<'t> {
 
     fn name(&self) -> &'t str {
         match self {
-            Self::Restriction(name) | Self::Unit(name) => name,
-            Self::Blocking => BLOCKING.0,
+            Self::Restriction(name) | Self::Unit(name) | Self::Said(name) => name,
         }
     }
 }
@@ -362,6 +422,14 @@ pub fn explained(said: &str) -> String {
     for line in said.lines() {
         if let Some((_, name)) = line.split_once(": In function ") {
             function = Some(name.trim_matches(|one: char| !one.is_alphanumeric()));
+        }
+        if let Some(place) = line.strip_prefix(FAILED) {
+            let place = place.trim_end_matches(['|', ' ']);
+            let place = place.rsplit_once(':').map_or(place, |one| one.0);
+            sentences.push(format!(
+                "{place}: error: GNAT itself failed here. It is known to fail for a protected object with several entries whose barriers are all `True` or \
+                 `False`: use a component of the object in one of them"
+            ));
         }
         let Some((place, words)) = error(line) else {
             continue;
@@ -467,6 +535,12 @@ mod tests {
             2,
             "{all}"
         );
+    }
+
+    #[test]
+    fn a_failure_of_gnat_is_told_with_its_place() {
+        let said = "+====GNAT BUG DETECTED====+\n| 12.2.0 (riscv64-linux-gnu) Storage_Error stack overflow |\n| Error detected at t.adb:6:158                      |\n";
+        assert!(first(said).starts_with("t.adb:6: error: GNAT itself failed here."));
     }
 
     #[test]
