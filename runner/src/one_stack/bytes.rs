@@ -16,6 +16,9 @@ const OF_BYTES: [(&str, &[u32], &[u32]); 4] = [
     ("memset", &[], &[0]),
 ];
 
+/// Most bytes of a call that the analysis follows: the stack is in an image of at most so many.
+const LARGEST: i64 = bulkhead_abi::one_shot::IMAGE_SIZE as i64;
+
 impl Procedure {
     /// The instruction that puts an address of the frame into this argument of a call, and its offset, if nothing else has the address: no path goes around it,
     /// and nothing reads the register before the call.
@@ -64,7 +67,7 @@ impl Procedure {
             };
             let argument = |number: u32| 1 << (FIRST + number);
             let count = self.constant(call, argument(2));
-            let Some(count) = count.filter(|count| *count >= 0) else {
+            let Some(count) = count.filter(|count| (0..=LARGEST).contains(count)) else {
                 continue;
             };
             for (number, is_write) in reads
