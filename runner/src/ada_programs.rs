@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 const PREFIX: &str = "riscv64-linux-gnu-";
 const VERSION: &str = "-12";
 
-/// Units of the run time that the compiler calls; the units that they need follow.
+/// Units of the run time that the compiler calls, and those that programs name like its own; the units that they need follow.
 const UNITS: &[&str] = &[
     "s-tarest.adb",
     "a-retide.adb",
@@ -29,6 +29,7 @@ const UNITS: &[&str] = &[
     "s-tpobop.adb",
     "a-sytaco.adb",
     "a-except.ads",
+    "s-stoele.ads",
 ];
 
 /// Flags for every unit. `-fcall-used`: a call preserves no register, because the job may end there.
