@@ -12,6 +12,10 @@ pub const NO_ROOM: u64 = 24;
 
 /// Cause that the run time of Ada reports when a protected operation calls its own object from outside. The value is the object's address.
 pub const NESTED: u64 = 25;
+
+/// Cause that the run time of Ada reports when a timing event is set to a span after the last time. The value is the event's address.
+pub const AFTER_LAST: u64 = 26;
+
 /// Ports of a core.
 pub const PORTS: usize = 16;
 /// Bytes of a port record (m2os-mc-ngres21, section 5.1).

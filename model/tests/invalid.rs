@@ -35,6 +35,8 @@ fn load(path: &Path, text: &str) -> Result<(), Errors> {
     let options = LoadOptions {
         overrides,
         programs: Some(&programs),
+        // As `plan` reads it.
+        open: text.contains("<!-- open -->"),
         ..LoadOptions::default()
     };
     if text.starts_with("<platform") {

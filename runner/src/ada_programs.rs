@@ -3,6 +3,8 @@
 //! Why it exists: `program="blink.adb::Worker"` works wherever GNAT is installed. What it deliberately does not know: what tasks do, and
 //! which of them an image runs.
 
+mod complaints;
+
 use crate::environment;
 use crate::error::Error;
 use crate::one_stack::{self, Declared};
@@ -18,7 +20,7 @@ use std::process::{Command, Stdio};
 const PREFIX: &str = "riscv64-linux-gnu-";
 const VERSION: &str = "-12";
 
-/// Units of the run time that the compiler calls; the units that they need follow.
+/// Units of the run time that the compiler calls, and those that programs name like its own; the units that they need follow.
 const UNITS: &[&str] = &[
     "s-tarest.adb",
     "a-retide.adb",
@@ -27,6 +29,7 @@ const UNITS: &[&str] = &[
     "s-tpobop.adb",
     "a-sytaco.adb",
     "a-except.ads",
+    "s-stoele.ads",
 ];
 
 /// Flags for every unit. `-fcall-used`: a call preserves no register, because the job may end there.
@@ -352,7 +355,8 @@ fn check(folder: &Path, first: &Path) -> Result<Declared, Error> {
     }
     refused.push_str(
         "help: all tasks share one stack, and nothing on it is there behind `delay until` or another statement at which a task waits; declare in the \
-         package what must survive",
+         package what must survive. If the source has no such value, it is the compiler's own, or that of a procedure that the compiler has inserted \
+         there: move the statement into a procedure `with No_Inline`",
     );
     Err(Error::Build {
         program: first.display().to_string(),
@@ -372,15 +376,8 @@ fn finish(mut command: Command, folder: &Path, source: &Path) -> Result<(), Erro
     }
     let mut said = output.stdout;
     said.extend(output.stderr);
-    let mut said = String::from_utf8_lossy(&said).into_owned();
-    // This is how the compiler says that it needs a second pointer to the frame.
-    if said.contains("s0 cannot be used in") {
-        said.push_str(
-            "help: a task that waits has a local variable whose length is known only at run time; move it into a separate procedure, or into the package",
-        );
-    }
     Err(Error::Build {
         program: source.display().to_string(),
-        output: said,
+        output: complaints::explained(&String::from_utf8_lossy(&said)),
     })
 }

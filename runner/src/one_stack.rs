@@ -13,6 +13,7 @@
 //! with addresses of such a frame is in `addresses`.
 
 mod addresses;
+mod bytes;
 mod declared;
 mod jobs;
 
@@ -98,8 +99,14 @@ enum Next {
     Out,
 }
 
-/// Bytes of the frame, counted from the stack pointer.
-type Bytes = Option<(i64, i64)>;
+/// Ranges of bytes of the frame, counted from the stack pointer.
+type Bytes = Vec<(i64, i64)>;
+
+/// The bytes, counted from the frame's end.
+fn counted(bytes: &Bytes, depth: i64) -> impl Iterator<Item = i64> {
+    let ranges = bytes.iter();
+    ranges.flat_map(move |&(from, to)| from + depth..to + depth)
+}
 
 #[derive(Clone, Debug)]
 struct Instruction {
@@ -125,6 +132,8 @@ struct Instruction {
     effect: addresses::Effect,
     /// It makes an address of the frame, which is wrong if the frame is not kept.
     makes_address: bool,
+    /// It is a call whose result is an address of the frame.
+    returns_address: bool,
     /// Why it must not appear in a procedure whose job ends there.
     wrong: Option<String>,
 }
@@ -189,8 +198,8 @@ fn instruction(line: &str, place: (String, u32)) -> Instruction {
         place,
         reads: 0,
         writes: 0,
-        reads_frame: None,
-        writes_frame: None,
+        reads_frame: Vec::new(),
+        writes_frame: Vec::new(),
         moves: 0,
         addend: None,
         next: Next::Behind,
@@ -202,6 +211,7 @@ fn instruction(line: &str, place: (String, u32)) -> Instruction {
             .then(|| operand(1).to_owned()),
         effect: addresses::effect(mnemonic, &operands),
         makes_address: false,
+        returns_address: false,
         wrong: None,
     };
     let last = operands.last().copied().unwrap_or("").to_owned();
@@ -219,8 +229,8 @@ fn instruction(line: &str, place: (String, u32)) -> Instruction {
                 number => number.parse().ok(),
             });
             match (offset, is_load) {
-                (Some(at), true) => it.reads_frame = Some((at, at + width)),
-                (Some(at), false) => it.writes_frame = Some((at, at + width)),
+                (Some(at), true) => it.reads_frame = vec![(at, at + width)],
+                (Some(at), false) => it.writes_frame = vec![(at, at + width)],
                 (None, _) => it.wrong = Some(format!("`{line}` has an unknown place in the frame")),
             }
         }
@@ -385,18 +395,16 @@ impl Procedure {
             let mut is_new = false;
             for at in (0..self.instructions.len()).rev() {
                 let it = &self.instructions[at];
-                let bytes = |bytes: Bytes| {
-                    let (from, to) = bytes.unwrap_or((0, 0));
-                    from + depths[at]..to + depths[at]
-                };
                 let mut now: Needed = (0, BTreeSet::new());
                 for next in self.next(at) {
                     now.0 |= needed[next].0;
                     now.1.extend(&needed[next].1);
                 }
                 now.0 = now.0 & !it.writes | it.reads;
-                now.1.retain(|byte| !bytes(it.writes_frame).contains(byte));
-                now.1.extend(bytes(it.reads_frame));
+                for byte in counted(&it.writes_frame, depths[at]) {
+                    now.1.remove(&byte);
+                }
+                now.1.extend(counted(&it.reads_frame, depths[at]));
                 is_new |= now != needed[at];
                 needed[at] = now;
             }
@@ -413,17 +421,14 @@ impl Procedure {
         let mut open = VecDeque::from([(from, 0, BTreeSet::new())]);
         while let Some((at, mut written, mut bytes)) = open.pop_front() {
             let it = &self.instructions[at];
-            let range = |bytes: Bytes| {
-                let (from, to) = bytes.unwrap_or((0, 0));
-                from + depths[at]..to + depths[at]
-            };
             if it.reads & !written & !FIXED != 0
-                || !is_kept && range(it.reads_frame).any(|byte| !bytes.contains(&byte))
+                || !is_kept
+                    && counted(&it.reads_frame, depths[at]).any(|byte| !bytes.contains(&byte))
             {
                 return Some(at);
             }
             written |= it.writes;
-            bytes.extend(range(it.writes_frame));
+            bytes.extend(counted(&it.writes_frame, depths[at]));
             for next in self.next(at) {
                 if seen.insert((next, written, bytes.clone())) {
                     open.push_back((next, written, bytes.clone()));
@@ -463,7 +468,7 @@ impl Procedure {
             };
             if let Some(wrong) = outside {
                 let line = self.instructions[first].place.1;
-                all.push(refuse(at, format!("{wrong} in a procedure that waits (line {line}): move it into a separate procedure, or into the package")));
+                all.push(refuse(at, format!("{wrong} in a procedure that waits (line {line}): move it into a separate procedure `with No_Inline`, or into the package")));
             }
         }
         let depths = match self.depths() {
@@ -483,6 +488,12 @@ impl Procedure {
             );
         }
         let needed = self.needed(&depths);
+        for (at, it) in self.instructions.iter().enumerate() {
+            if it.returns_address && self.uses_result(at) {
+                let what = "the address of a local variable is used in a procedure that waits";
+                all.push(refuse(at, what.to_owned()));
+            }
+        }
         for at in ends {
             let line = self.instructions[at].place.1;
             let Some((registers, bytes)) = needed.get(at + 1) else {
@@ -517,7 +528,10 @@ const BODY: &str = "TKB";
 
 /// What is refused in a file of assembly.
 pub fn refusals(assembly: &str) -> Vec<Refusal> {
-    let found = procedures(assembly);
+    let mut found = procedures(assembly);
+    for (_, procedure) in &mut found.procedures {
+        procedure.add_bytes_of_calls();
+    }
     let mut all = found.refused;
     all.extend(found.procedures.iter().flat_map(|one| one.1.refusals()));
     all

@@ -80,6 +80,51 @@ fn what_is_not_known_is_refused_where_a_job_ends() {
     assert!(!procedure(&depth).is_empty());
 }
 
+/// The compiler compares the result of a function, in the frame, with a constant.
+#[test]
+fn bytes_of_the_frame_that_calls_compare_and_copy_are_known() {
+    let compare = |before: &str, call: &str, behind: &str| {
+        format!(
+            "\taddi\tsp,sp,-48\n.L5:\n{before}\tli\ta2,16\n\tlla\ta1,null\n\tmv\ta0,sp\n\tcall\t{call}\n{behind}\tbne\ta0,zero,.L4\n\tcall\tg\n.L4:\n{WAIT}\tj\t.L5\n"
+        )
+    };
+    let result = "\tcall\tg\n\tsd\ta0,0(sp)\n\tsd\ta1,8(sp)\n";
+    let none: [String; 0] = [];
+    assert_eq!(procedure(&compare(result, "memcmp", "")), none);
+    let written = "\tli\ta0,3\n";
+    assert_eq!(procedure(&compare("", "memset", written)), none);
+    // Half of what is compared is from before the task waited.
+    let half = compare("\tcall\tg\n\tsd\ta0,0(sp)\n", "memcmp", "");
+    assert!(procedure(&half)[0].contains("needs a local value from before"));
+    for (case, why) in [
+        (compare(result, "keeper", ""), "another function"),
+        (compare(result, "memset", ""), "its result is the address"),
+        (
+            compare(result, "memset", "\tcall\tg\n"),
+            "another function may get its result",
+        ),
+        (
+            compare(result, "memcmp", "").replace("\tli\ta2,16\n", "\tmv\ta2,a5\n"),
+            "an unknown number",
+        ),
+        (
+            compare(result, "memcmp", "").replace("\tmv\ta0,sp\n", "\tmv\ta0,sp\n\tmv\ta5,a0\n"),
+            "another register has it, too",
+        ),
+        (
+            compare(result, "memcmp", "").replace("\tmv\ta0,sp\n", "\tmv\ta0,sp\n\tbeqz\ta5,.L4\n"),
+            "it is there on another path, too",
+        ),
+    ] {
+        let said = procedure(&case);
+        assert!(
+            said.iter()
+                .any(|one| one.contains("the address of a local variable is used")),
+            "{why}: {said:?}"
+        );
+    }
+}
+
 #[test]
 fn names_of_registers_are_those_of_the_convention() {
     let names: Vec<Registers> = ["s0", "s1", "s2", "s11", "fs0", "fs1", "fs2", "fs11"]

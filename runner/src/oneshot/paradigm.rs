@@ -13,7 +13,7 @@ use crate::observed::{console_text, printed};
 use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
 use crate::programs::{Library, Program};
 use bulkhead_abi::memory_map::MEMORY_BASE;
-use bulkhead_abi::one_shot::{IMAGE_SIZE, NESTED, NO_ROOM, marker};
+use bulkhead_abi::one_shot::{AFTER_LAST, IMAGE_SIZE, NESTED, NO_ROOM, marker};
 use bulkhead_machine::machine::Machine;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
@@ -402,6 +402,7 @@ fn trap(line: &str) -> Option<Trap> {
     let cause = match number {
         NO_ROOM => "less stack is left than an interrupt needs".to_owned(),
         NESTED => "a protected operation calls its own object".to_owned(),
+        AFTER_LAST => "Constraint_Error: the time of a timing event is after Time_Last".to_owned(),
         cause => crate::trap::cause(cause),
     };
     Some(Trap { cause, pc, value })

@@ -319,6 +319,11 @@ pub fn nested(at: u64, object: u64) -> ! {
     fault(bulkhead_abi::one_shot::NESTED, at, object)
 }
 
+/// A timing event is set to a span after the last time, at this address: the same.
+pub fn after_last(at: u64, event: u64) -> ! {
+    fault(bulkhead_abi::one_shot::AFTER_LAST, at, event)
+}
+
 /// The task whose job runs stops for ever; the reason goes to the console.
 pub fn stop(reason: &str) -> ! {
     fail([b", ", reason.as_bytes(), b"", b"", b"", b""])

@@ -50,7 +50,7 @@ pub use arch::{align_code, core_number};
 pub use bulkhead_hal::marker;
 pub use configuration::{Configuration, Descriptor, ordered};
 pub use described::Described;
-pub use kernel::{exit, leave, nested, stop, stop_at, stop_with};
+pub use kernel::{after_last, exit, leave, nested, stop, stop_at, stop_with};
 pub use task::{Done, Job, Start, Task};
 
 #[doc(hidden)]

@@ -36,6 +36,7 @@ mod network;
 mod one_shot;
 mod one_shot_ada;
 mod one_shot_ada_events;
+mod one_shot_ada_refusals;
 mod one_shot_ada_sections;
 mod one_shot_clock_attacks;
 mod one_shot_clocks;

@@ -345,7 +345,7 @@ fn a_local_event_and_a_span_beyond_the_last_time_stop_the_task() {
             "",
             // Not in tick 0, where the sum is the last time.
             "Set_Handler (Event, Time_Span_Last, Bell.Ring'Access);",
-            "stopped: task 0, exception at a-rttiev.adb:",
+            "Constraint_Error: the time of a timing event is after Time_Last in wrong__set+",
         ),
     ] {
         let case = Wrong {
@@ -359,5 +359,8 @@ fn a_local_event_and_a_span_beyond_the_last_time_stop_the_task() {
             (IncidentKind::Crash, "worker")
         );
         assert!(told.what.contains(what), "{told:?}");
+        // The caller's line.
+        let is_after = what.contains("Time_Last");
+        assert_eq!(told.what.contains(" at wrong.adb:31"), is_after, "{told:?}");
     }
 }

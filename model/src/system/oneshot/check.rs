@@ -294,8 +294,12 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
     let channels = tasks.channels.iter().zip(root.all("channel"));
     for (channel, node) in channels.filter(|(channel, _)| channel.joins.is_none()) {
         if !(1..=ITEM).contains(&channel.size.0) {
+            let what = match node.gives("size") {
+                true => format!("an item of {} is not possible", channel.size),
+                false => format!("the channel {} has no size", channel.name),
+            };
             errors.push(wrong(
-                format!("an item of {} is not possible", channel.size),
+                what,
                 node.place("size"),
                 "write size=\"...\", 1B to 8KiB: the port at its owner has no more room",
             ));
@@ -332,15 +336,16 @@ pub(super) fn host(
             "write the number of a tile without tasks",
         );
     };
-    if open {
-        refuse(
-            format!("core {host} is the host, and tasks have no cores yet"),
-            "write core=\"...\" of each task: `plan` does not choose cores around a host",
-        );
-    } else if system.cores().contains(&host) {
+    let is_host = |node: &Node| node.maybe_integer("core") == Some(u64::from(host));
+    if root.all("task").any(is_host) {
         refuse(
             format!("core {host} is the host, and has tasks"),
             "write another tile, or move its tasks to other cores",
+        );
+    } else if open {
+        refuse(
+            format!("core {host} is the host, and `plan` does not choose cores around a host"),
+            "write core=\"...\" of each task, and use `check`",
         );
     }
     if !tile.uart {

@@ -11,6 +11,12 @@ package body Ada.Real_Time.Timing_Events is
    procedure Clear (Event : in out Timing_Event)
      with Import, Convention => C, External_Name => "bulkhead_ada_clear_event";
 
+   --  Constraint_Error in the statement before this address.
+   procedure After_Last (Behind : System.Address; Event : in out Timing_Event)
+     with Import, Convention => C, External_Name => "bulkhead_ada_after_last", No_Return;
+   function Return_Address (Level : Integer) return System.Address
+     with Import, Convention => Intrinsic, External_Name => "__builtin_return_address";
+
    --  The event happens: it is clear before its handler runs.
    procedure Call_Handler (Event : in out Timing_Event)
      with Export, Convention => C, External_Name => "bulkhead_ada_call_handler";
@@ -37,9 +43,9 @@ package body Ada.Real_Time.Timing_Events is
    procedure Set_Handler (Event : in out Timing_Event; In_Time : Time_Span; Handler : Timing_Event_Handler) is
       Now : constant Time := Clock;
    begin
-      --  The sum would be a time in the past.
+      --  The sum would be a time in the past. An exception would name this line, not the caller's.
       if In_Time > Time_Last - Now then
-         raise Constraint_Error;
+         After_Last (Return_Address (0), Event);
       end if;
       Set_Handler (Event, Now + In_Time, Handler);
    end Set_Handler;

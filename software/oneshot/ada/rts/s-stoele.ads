@@ -5,6 +5,9 @@ package System.Storage_Elements with Pure, No_Elaboration_Code_All is
    type Storage_Element is mod 2 ** 8 with Size => 8;
    type Storage_Array is array (Storage_Offset range <>) of aliased Storage_Element with Component_Size => 8;
    type Integer_Address is mod Memory_Size;
-   function To_Address (Value : Integer_Address) return Address with Import, Convention => Intrinsic;
-   function To_Integer (Value : Address) return Integer_Address with Import, Convention => Intrinsic;
+   function To_Address (Value : Integer_Address) return Address with Inline_Always;
+   function To_Integer (Value : Address) return Integer_Address with Inline_Always;
+private
+   function To_Address (Value : Integer_Address) return Address is (Address (Value));
+   function To_Integer (Value : Address) return Integer_Address is (Integer_Address (Value));
 end System.Storage_Elements;

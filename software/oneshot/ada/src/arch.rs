@@ -140,41 +140,51 @@ struct List(Cell<&'static [Record]>);
 // SAFETY: written once, before the first job.
 unsafe impl Sync for List {}
 
-// The binder's procedure for code that keeps its saved registers over calls: units in Ada do not keep s1 to s11 (`-fcall-used`), nor fs0 to
-// fs11, which the kernel does not use.
-global_asm!(
-    ".section .text.bulkhead_ada_elaborate, \"ax\"",
-    ".globl bulkhead_ada_elaborate",
-    "bulkhead_ada_elaborate:",
-    "    addi sp, sp, -96",
-    "    sd ra, 0(sp)",
-    "    sd s1, 8(sp)",
-    "    sd s2, 16(sp)",
-    "    sd s3, 24(sp)",
-    "    sd s4, 32(sp)",
-    "    sd s5, 40(sp)",
-    "    sd s6, 48(sp)",
-    "    sd s7, 56(sp)",
-    "    sd s8, 64(sp)",
-    "    sd s9, 72(sp)",
-    "    sd s10, 80(sp)",
-    "    sd s11, 88(sp)",
-    "    call adainit",
-    "    ld ra, 0(sp)",
-    "    ld s1, 8(sp)",
-    "    ld s2, 16(sp)",
-    "    ld s3, 24(sp)",
-    "    ld s4, 32(sp)",
-    "    ld s5, 40(sp)",
-    "    ld s6, 48(sp)",
-    "    ld s7, 56(sp)",
-    "    ld s8, 64(sp)",
-    "    ld s9, 72(sp)",
-    "    ld s10, 80(sp)",
-    "    ld s11, 88(sp)",
-    "    addi sp, sp, 96",
-    "    ret",
-);
+// A function for code that keeps its saved registers over calls. It calls units in Ada, which do not keep s1 to s11 (`-fcall-used`), nor fs0 to fs11, which the
+// kernel does not use. The frame has room for those and, from 96 on, for what the instructions before and behind the call need.
+macro_rules! keeping {
+    ($name:literal, align $align:literal, frame $frame:literal, [$($before:literal),*], $call:literal, [$($behind:literal),*]) => {
+        global_asm!(
+            concat!(".section .text.", $name, ", \"ax\""),
+            concat!(".balign ", $align),
+            concat!(".globl ", $name),
+            concat!($name, ":"),
+            concat!("    addi sp, sp, -", $frame),
+            "    sd ra, 0(sp)",
+            "    sd s1, 8(sp)",
+            "    sd s2, 16(sp)",
+            "    sd s3, 24(sp)",
+            "    sd s4, 32(sp)",
+            "    sd s5, 40(sp)",
+            "    sd s6, 48(sp)",
+            "    sd s7, 56(sp)",
+            "    sd s8, 64(sp)",
+            "    sd s9, 72(sp)",
+            "    sd s10, 80(sp)",
+            "    sd s11, 88(sp)",
+            $($before,)*
+            concat!("    call ", $call),
+            $($behind,)*
+            "    ld ra, 0(sp)",
+            "    ld s1, 8(sp)",
+            "    ld s2, 16(sp)",
+            "    ld s3, 24(sp)",
+            "    ld s4, 32(sp)",
+            "    ld s5, 40(sp)",
+            "    ld s6, 48(sp)",
+            "    ld s7, 56(sp)",
+            "    ld s8, 64(sp)",
+            "    ld s9, 72(sp)",
+            "    ld s10, 80(sp)",
+            "    ld s11, 88(sp)",
+            concat!("    addi sp, sp, ", $frame),
+            "    ret",
+        );
+    };
+}
+
+// Calls the binder's procedure.
+keeping!("bulkhead_ada_elaborate", align 2, frame 96, [], "adainit", []);
 
 /// Elaborates the image's units; all of its tasks must be declared there, with priorities that agree with their order.
 pub fn elaborate(tasks: &'static [Record]) {
@@ -493,47 +503,23 @@ const _: () = assert!(size_of::<Event>() <= EVENT && align_of::<Event>() == 8);
 // The handler gets the address of the one, and the unit knows that of the other.
 const _: () = assert!(core::mem::offset_of!(Event, event) == 0);
 
-// Calls the unit that calls the handler. Units in Ada do not keep s1 to s11. Meanwhile the record of the running task is this function itself: it cannot be
-// written, so a handler that waits traps, and no task has it, so a protected operation of a handler that calls its own object is told.
-global_asm!(
-    ".section .text.bulkhead_ada_fire, \"ax\"",
-    ".balign 4",
-    ".globl bulkhead_ada_fire",
-    "bulkhead_ada_fire:",
-    "    addi sp, sp, -112",
-    "    sd ra, 0(sp)",
-    "    sd s1, 8(sp)",
-    "    sd s2, 16(sp)",
-    "    sd s3, 24(sp)",
-    "    sd s4, 32(sp)",
-    "    sd s5, 40(sp)",
-    "    sd s6, 48(sp)",
-    "    sd s7, 56(sp)",
-    "    sd s8, 64(sp)",
-    "    sd s9, 72(sp)",
-    "    sd s10, 80(sp)",
-    "    sd s11, 88(sp)",
-    "    ld t0, bulkhead_ada_current",
-    "    sd t0, 96(sp)",
-    "    la t0, bulkhead_ada_fire",
-    "    sd t0, bulkhead_ada_current, t1",
-    "    call bulkhead_ada_call_handler",
-    "    ld t0, 96(sp)",
-    "    sd t0, bulkhead_ada_current, t1",
-    "    ld ra, 0(sp)",
-    "    ld s1, 8(sp)",
-    "    ld s2, 16(sp)",
-    "    ld s3, 24(sp)",
-    "    ld s4, 32(sp)",
-    "    ld s5, 40(sp)",
-    "    ld s6, 48(sp)",
-    "    ld s7, 56(sp)",
-    "    ld s8, 64(sp)",
-    "    ld s9, 72(sp)",
-    "    ld s10, 80(sp)",
-    "    ld s11, 88(sp)",
-    "    addi sp, sp, 112",
-    "    ret",
+// Calls the unit that calls the handler. Meanwhile the record of the running task is this function itself: it cannot be written, so a handler that waits traps,
+// and no task has it, so a protected operation of a handler that calls its own object is told.
+keeping!(
+    "bulkhead_ada_fire",
+    align 4,
+    frame 112,
+    [
+        "    ld t0, bulkhead_ada_current",
+        "    sd t0, 96(sp)",
+        "    la t0, bulkhead_ada_fire",
+        "    sd t0, bulkhead_ada_current, t1"
+    ],
+    "bulkhead_ada_call_handler",
+    [
+        "    ld t0, 96(sp)",
+        "    sd t0, bulkhead_ada_current, t1"
+    ]
 );
 
 unsafe extern "C" {
@@ -560,6 +546,12 @@ unsafe extern "C" fn bulkhead_ada_set_event(event: *mut Event, nanoseconds: i64)
         (*event).event.assume_init_ref()
     };
     event.set(tick(nanoseconds.max(0) as u64));
+}
+
+/// `Ada.Real_Time.Timing_Events`: the end of a span is after the last time. `behind`: the instruction behind the program's call.
+#[unsafe(no_mangle)]
+extern "C" fn bulkhead_ada_after_last(behind: u64, event: u64) -> ! {
+    bulkhead_oneshot::after_last(behind - 4, event)
 }
 
 /// `Ada.Real_Time.Timing_Events`: the event does not happen. Interrupts are masked.
