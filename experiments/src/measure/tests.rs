@@ -125,9 +125,15 @@ fn streams_and_crowds_are_those_of_the_page() {
     // after 27 cycles of 528 MHz. Refresh takes 85 of 4118 cycles.
     let line = |stream| costs.stream(stream, 4 << 20).expect("a value");
     let served = 1.0 - 85.0 / 4118.0;
-    let (row, write) = (27.0 * 800.0 / 528.0 / served, 32.0 * 0.8 / line(Stream::Write));
+    let (row, write) = (
+        27.0 * 800.0 / 528.0 / served,
+        32.0 * 0.8 / line(Stream::Write),
+    );
     let pair = 64.0 * 0.8 / line(Stream::Copy);
-    assert!((pair - (write - 5.5 + row)).abs() < 1e-9, "{pair} {write} {row}");
+    assert!(
+        (pair - (write - 5.5 + row)).abs() < 1e-9,
+        "{pair} {write} {row}"
+    );
     let crowd = |rivals, sets| Crowd {
         rivals,
         bytes: 2 << 20,
