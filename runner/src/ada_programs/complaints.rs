@@ -405,12 +405,17 @@ impl<'t> About<'t> {
     }
 }
 
-/// File and line of an error, and GNAT's words for it.
+/// File, line and column of an error, and GNAT's words for it.
 fn error(line: &str) -> Option<(&str, &str)> {
     let (place, words) = line.split_once(": error: ")?;
-    let (place, column) = place.rsplit_once(':')?;
+    let (_, column) = place.rsplit_once(':')?;
     column.parse::<u32>().ok()?;
     Some((place, words.trim_end()))
+}
+
+/// Without what is behind the last colon: the column of a place, or the line.
+fn less(place: &str) -> &str {
+    place.rsplit_once(':').map_or(place, |one| one.0)
 }
 
 /// What GNAT said, below a sentence for each place at which it misses a part of the run time.
@@ -424,8 +429,7 @@ pub fn explained(said: &str) -> String {
             function = Some(name.trim_matches(|one: char| !one.is_alphanumeric()));
         }
         if let Some(place) = line.strip_prefix(FAILED) {
-            let place = place.trim_end_matches(['|', ' ']);
-            let place = place.rsplit_once(':').map_or(place, |one| one.0);
+            let place = less(place.trim_end_matches(['|', ' ']));
             sentences.push(format!(
                 "{place}: error: GNAT itself failed here. It is known to fail for a protected object with several entries whose barriers are all `True` or \
                  `False`: use a component of the object in one of them"
@@ -435,7 +439,7 @@ pub fn explained(said: &str) -> String {
             continue;
         };
         if words.starts_with(SECOND_POINTER) {
-            let file = place.rsplit_once(':').map_or(place, |one| one.0);
+            let file = less(less(place));
             let file = file.rsplit('/').next().unwrap_or(file);
             sentences.push(format!(
                 "{file}: error: {} waits, and it, or a procedure that the compiler has inserted into it, has a local variable whose length is known only at \
@@ -455,7 +459,7 @@ pub fn explained(said: &str) -> String {
         let known = here.clone().find_map(About::words);
         let words = known.map(str::to_owned);
         let words = words.or_else(|| here.next().map(|about| unknown(about.name())));
-        sentences.extend(words.map(|words| format!("{place}: error: {words}")));
+        sentences.extend(words.map(|words| format!("{}: error: {words}", less(place))));
     }
     let mut told = BTreeSet::new();
     sentences.retain(|one| told.insert(one.clone()));
@@ -533,6 +537,17 @@ mod tests {
         assert_eq!(
             all.matches("there is no secondary stack").count(),
             2,
+            "{all}"
+        );
+    }
+
+    #[test]
+    fn two_complaints_in_one_line_are_both_told() {
+        let said = "t.adb:7:10: error: violation of restriction \"No_Requeue_Statements\"\nt.adb:7:40: error: violation of restriction \"Pure_Barriers\"\n";
+        let all = explained(said);
+        assert!(
+            all.starts_with("t.adb:7: error: there is no `requeue`")
+                && all.contains("\nt.adb:7: error: a barrier has only"),
             "{all}"
         );
     }
