@@ -83,12 +83,12 @@ fn no_job_writes_into_the_code_of_its_core_wherever_it_reaches_it() {
     let folder = folder_with(&[("tasks.c", TASKS), ("system.xml", &(text + "</system>"))]);
     let finished = run(&folder.path().join("system.xml"), &[]).expect("it runs");
     let incidents = &finished.result.variants[0].incidents;
-    for number in 0..writers.len() {
+    for (number, writer) in writers.iter().enumerate() {
         let own = incidents
             .iter()
             .filter(|one| one.application == format!("t{number}"));
         let own: Vec<_> = own.collect();
-        assert_eq!(own.len(), 1, "{}: {incidents:#?}", writers[number]);
+        assert_eq!(own.len(), 1, "{writer}: {incidents:#?}");
         assert_eq!(own[0].kind, IncidentKind::Crash);
         assert!(own[0].what.contains("cause 7 at 0x"), "{own:?}");
     }
