@@ -17,6 +17,7 @@ use bulkhead_model::System;
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
 use bulkhead_report::result::{Incident, IncidentKind};
+use std::collections::BTreeMap;
 
 /// Ticks that a core may be late with its tick, or early.
 const PATIENCE: u64 = 2;
@@ -59,33 +60,43 @@ fn restarted(one_shot: &OneShot, seen: &Said<'_>) -> Vec<Incident> {
         Some(one.by) == one_shot.host && one.count == 1 && cores.contains(&one.tile)
     };
     let each = seen.starts.iter().filter(|one| !of_host(one));
-    each.map(|one| {
-        let by = match one.by == one.tile {
-            true => "it started itself again".to_owned(),
-            false => format!(
-                "core {} ({}) started its hart",
-                one.by,
-                tasks(one_shot, one.by)
-            ),
-        };
-        let times = match one.count {
-            1 => String::new(),
-            count => format!(", and {} times more", count - 1),
-        };
-        let then = match cores.contains(&one.tile) || one_shot.host == Some(one.tile) {
-            true => "what ran there was cut off, and its tasks began anew",
-            false => "what it runs is in no description",
-        };
-        Incident {
-            crash: None,
-            kind: IncidentKind::Unfinished,
-            at: Some(one.at),
-            tile: one.tile,
-            application: format!("core {}", one.tile),
-            what: format!("{by}{times}: {then} ({})", tasks(one_shot, one.tile)),
+    // Each hart is told once, with the tile that was the first to start it.
+    let mut first: BTreeMap<u16, Started> = BTreeMap::new();
+    for one in each {
+        let known = first.entry(one.tile).or_insert(*one);
+        if one.at < known.at {
+            *known = *one;
         }
-    })
-    .collect()
+    }
+    first
+        .into_values()
+        .map(|one| {
+            let by = match one.by == one.tile {
+                true => "it started itself again".to_owned(),
+                false => format!(
+                    "core {} ({}) started its hart",
+                    one.by,
+                    tasks(one_shot, one.by)
+                ),
+            };
+            let times = match one.count {
+                1 => String::new(),
+                count => format!(", and {} times more", count - 1),
+            };
+            let then = match cores.contains(&one.tile) || one_shot.host == Some(one.tile) {
+                true => "what ran there was cut off, and its tasks began anew",
+                false => "what it runs is in no description",
+            };
+            Incident {
+                crash: None,
+                kind: IncidentKind::Unfinished,
+                at: Some(one.at),
+                tile: one.tile,
+                application: format!("core {}", one.tile),
+                what: format!("{by}{times}: {then} ({})", tasks(one_shot, one.tile)),
+            }
+        })
+        .collect()
 }
 
 /// Cores whose kernels count no ticks any more.
