@@ -55,6 +55,12 @@ pub const HANDLERS_APART: AttributeRule = optional(
     "Only there: the least time between two ticks at which handlers of the task's timing events are called, a multiple of 1ms; without it, they may be called at each tick.",
 );
 /// An attribute of `<task>`.
+pub const ARRIVALS: AttributeRule = optional(
+    "arrivals",
+    Choice(&["periodic", "sporadic"]),
+    "Only there: `sporadic`: its jobs ask for later releases themselves, so no number of jobs is due. Without it, `run` counts periods without a job.",
+);
+/// An attribute of `<task>`.
 pub const WAIT: AttributeRule = optional(
     "wait",
     Time,

@@ -6,7 +6,7 @@ use super::Kind::{Boolean, Choice, Cost, Credits, Integer, Name, Quota, Rate, Si
 use super::bare::{AT, BANK, COLOUR, FILLS, HARTS, RESERVED, TCM, WEIGHT};
 use super::cable::{CABLE, PEER};
 use super::one_shot::{
-    CHANNEL, DOMAIN, HANDLERS, HANDLERS_APART, IMAGE, PARADIGM, PROGRAM, STACK, WAIT,
+    ARRIVALS, CHANNEL, DOMAIN, HANDLERS, HANDLERS_APART, IMAGE, PARADIGM, PROGRAM, STACK, WAIT,
 };
 use super::peripheral::ATTACH;
 use super::tasks::{CORE, PRIORITY, WAYS};
@@ -443,6 +443,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             IMAGE,
             HANDLERS,
             HANDLERS_APART,
+            ARRIVALS,
             DOMAIN,
             WAIT,
             required("period", Time, "Minimum inter-arrival time."),

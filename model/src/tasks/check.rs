@@ -70,6 +70,7 @@ pub(crate) fn one_shot_only(element: &Node, errors: &mut Vec<Diagnostic>) {
             "handlers-apart",
             element.maybe_time("handlers-apart").is_some(),
         ),
+        ("arrivals", element.maybe_text("arrivals").is_some()),
     ];
     for (attribute, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
         errors.push(wrong(

@@ -352,7 +352,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
     for (task, jobs) in seen.jobs.iter_mut().enumerate() {
         let core = cores.get(&one_shot.core(task));
         let is_free = core.is_some_and(|core| core.free.contains(&task));
-        if is_free || tasks.told_by(task).is_some() {
+        if is_free || tasks.told_by(task).is_some() || one_shot.programs[task].is_sporadic {
             jobs.skipped = 0;
             continue;
         }

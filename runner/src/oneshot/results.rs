@@ -477,10 +477,9 @@ fn any_gone(system: &System, variant: &VariantResult, names: &[&str]) -> Option<
 /// What is said of a task whose jobs did not come although time releases them.
 fn absent(task: &TaskResult) -> Option<String> {
     let name = &task.application;
-    (task.missing > 0).then(|| match (task.missing, task.jobs) {
-        (missing, 0) => format!("`{name}` had no job, where {missing} were due"),
-        (1, _) => format!("`{name}` had no job in 1 of its periods"),
-        (missing, _) => format!("`{name}` had no job in {missing} of its periods"),
+    (task.missing > 0).then(|| match task.jobs {
+        0 => format!("`{name}` had no job, where {} were due", task.missing),
+        _ => format!("`{name}` had no job in {} of its periods (if its jobs ask for later releases, write arrivals=\"sporadic\")", task.missing),
     })
 }
 

@@ -44,7 +44,8 @@ fn events() -> Finished {
     for (number, (task, cost)) in tasks.into_iter().enumerate() {
         let (name, priority) = (task.to_lowercase(), number + 1);
         let handlers = match number {
-            0 => r#"handlers="20us""#,
+            0 => r#"handlers="20us" arrivals="sporadic""#,
+            _ if task == "Computes" => r#"arrivals="sporadic""#,
             _ => "",
         };
         let _ = writeln!(spec, "   task {task};");

@@ -29,6 +29,7 @@ const TASK: &[&str] = &[
     "wait",
     "handlers",
     "handlers-apart",
+    "arrivals",
 ];
 /// The attributes that a channel here may specify.
 const CHANNEL: &[&str] = &[

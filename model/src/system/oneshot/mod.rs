@@ -50,13 +50,14 @@ const RINGS_TOLD: u64 = 1;
 const RINGS_CLOCKS: u64 = 1;
 
 /// Attributes that only a system's task has, and not one of a task system.
-pub(crate) const OWN: [&str; 6] = [
+pub(crate) const OWN: [&str; 7] = [
     "program",
     "stack",
     "image",
     "domain",
     "handlers",
     "handlers-apart",
+    "arrivals",
 ];
 
 /// A system on a mesh.
@@ -89,6 +90,9 @@ pub struct Program {
     pub image: Option<Size>,
     /// The domain that it belongs to, if the description says so.
     pub domain: Option<String>,
+    /// Its jobs ask for later releases themselves, so no number of jobs is due.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_sporadic: bool,
     /// Handlers of the timing events that it sets, if the description states them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handlers: Option<Handlers>,

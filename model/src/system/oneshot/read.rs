@@ -80,6 +80,9 @@ fn program(node: &Node) -> Program {
         stack: node.maybe_size("stack"),
         image: node.maybe_size("image"),
         domain: node.maybe_text("domain"),
+        is_sporadic: node
+            .maybe_text("arrivals")
+            .is_some_and(|one| one == "sporadic"),
         handlers: node.maybe_time("handlers").map(|cost| Handlers {
             cost,
             apart: node.maybe_time("handlers-apart").unwrap_or(TICK),

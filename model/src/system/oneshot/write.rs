@@ -27,6 +27,7 @@ pub(crate) fn write(writer: &mut Writer, system: &System, one_shot: &OneShot) {
             .optional_size("stack", program.stack)
             .optional("image", program.image)
             .optional("domain", program.domain.as_ref())
+            .optional("arrivals", program.is_sporadic.then_some("sporadic"))
             .optional("handlers", program.handlers.map(|one| one.cost))
             .optional("handlers-apart", program.handlers.map(|one| one.apart))
             .optional("core", task.core)
