@@ -37,8 +37,10 @@ pub struct Block {
     /// Cycles until the next block can start, if everything hits.
     pub cycles: u16,
     count: u8,
-    /// The first operation whose result is not ready when the block ends; `count`: there is none.
-    pub late: u8,
+    /// Operations whose results are not ready when the block ends.
+    late: u8,
+    /// The first of their results.
+    late_first: u32,
     /// Bytes of code.
     pub bytes: u8,
     /// The last instruction reaches into the next line.
@@ -49,7 +51,7 @@ impl Block {
     /// Whether a result is not ready when the block ends.
     #[inline(always)]
     pub fn is_late(&self) -> bool {
-        self.late != self.count
+        self.late != 0
     }
 
     fn range(&self) -> std::ops::Range<usize> {
@@ -64,6 +66,7 @@ pub const NONE: Block = Block {
     cycles: 0,
     count: 0,
     late: 0,
+    late_first: 0,
     bytes: 0,
     straddles: false,
 };
@@ -102,6 +105,10 @@ pub struct BlockCache {
     operations: Vec<Op>,
     /// Registers that each operation reads or writes.
     masks: Vec<u64>,
+    /// What each operation occupies beyond its issue, and until which cycle of its block.
+    results: Vec<(u64, u32)>,
+    /// The same of those that are not done at their block's end.
+    late: Vec<(u64, u32)>,
     /// The bits of each instruction.
     bits: Vec<u32>,
     latency: [u32; 9],
@@ -119,6 +126,8 @@ impl BlockCache {
             table: Vec::new(),
             operations: Vec::new(),
             masks: Vec::new(),
+            results: Vec::new(),
+            late: Vec::new(),
             bits: Vec::new(),
             latency: config.latencies(),
             dynamic: config.interval.is_some(),
@@ -133,6 +142,8 @@ impl BlockCache {
             table: Vec::new(),
             operations: Vec::new(),
             masks: Vec::new(),
+            results: Vec::new(),
+            late: Vec::new(),
             bits: Vec::new(),
             shared: true,
             ..*self
@@ -169,14 +180,16 @@ impl BlockCache {
         self.masks[block.first as usize + index]
     }
 
-    /// What an operation occupies beyond its issue, and until which cycle of the block; `None`: nothing. In order only.
-    pub fn result(&self, block: &Block, index: usize) -> Option<(u64, u32)> {
-        let op = &self.operations[block.first as usize + index];
-        let unit = op.unit();
-        let divides = if is_divider(unit) { DIVIDERS } else { 0 };
-        let done = u32::from(op.cycle) + self.latency[unit as usize];
-        let occupied = op.masks().1 | divides;
-        (occupied != 0 && !self.dynamic).then_some((occupied, done))
+    /// What each operation of a block occupies beyond its issue, and until which cycle of the block. In order only.
+    pub fn results(&self, block: &Block) -> &[(u64, u32)] {
+        &self.results[block.range()]
+    }
+
+    /// The same of those that are not done when the block ends.
+    #[inline(always)]
+    pub fn late(&self, block: &Block) -> &[(u64, u32)] {
+        let first = block.late_first as usize;
+        &self.late[first..first + usize::from(block.late)]
     }
 
     /// The bits of the instruction of an operation.
@@ -212,13 +225,12 @@ impl BlockCache {
             return Ok(index);
         }
         let block = self.decode(bus, fetched, physical, single)?;
-        let first = block.first as usize;
         if let Some(verified) = verified {
             if self.table[index].tag == u64::MAX {
                 self.table[index] = block;
             } else {
                 let same = self.is_same(&self.table[index], &block);
-                self.forget_from(first);
+                self.forget_from(&block);
                 if !same {
                     return Err(Missing::Elsewhere);
                 }
@@ -252,16 +264,26 @@ impl BlockCache {
                 let first = self.operations.len() as u32;
                 self.operations.extend(&from.operations[block.range()]);
                 self.masks.extend(&from.masks[block.range()]);
+                self.results.extend(&from.results[block.range()]);
                 self.bits.extend(&from.bits[block.range()]);
-                self.table[index] = Block { first, ..block };
+                let late_first = self.late.len() as u32;
+                self.late.extend(from.late(&block));
+                self.table[index] = Block {
+                    first,
+                    late_first,
+                    ..block
+                };
             }
         }
         true
     }
 
-    fn forget_from(&mut self, first: usize) {
+    fn forget_from(&mut self, block: &Block) {
+        let first = block.first as usize;
         self.operations.truncate(first);
         self.masks.truncate(first);
+        self.results.truncate(first);
+        self.late.truncate(block.late_first as usize);
         self.bits.truncate(first);
     }
 
@@ -275,6 +297,8 @@ impl BlockCache {
             self.clear();
             self.operations.clear();
             self.masks.clear();
+            self.results.clear();
+            self.late.clear();
             self.bits.clear();
         }
     }
@@ -336,6 +360,7 @@ impl BlockCache {
         fetched.clear();
         block.bytes = (at - physical) as u8;
         (block.cycles, block.late) = self.schedule(block.first as usize);
+        block.late_first = self.late.len() as u32 - u32::from(block.late);
         Ok(block)
     }
 
@@ -368,6 +393,7 @@ impl BlockCache {
             cycles,
             count: 1,
             late,
+            late_first: self.late.len() as u32 - u32::from(late),
             bytes: 4,
             straddles: true,
         };
@@ -381,7 +407,8 @@ impl BlockCache {
 
     /// Gives each new operation its issue cycle: single issue in order, once its sources are ready and no earlier write to its
     /// destination is outstanding; dividers are not pipelined. What earlier blocks left under way is added when the block runs
-    /// ([`Results`](super::results::Results)). Returns the cycles until the next block, and the first operation that is not done then.
+    /// ([`Results`](super::results::Results)). Returns the cycles until the next block, and how many operations are
+    /// not done then.
     fn schedule(&mut self, first: usize) -> (u16, u8) {
         let mut ready = [0u32; 64];
         let mut next = 0u32;
@@ -393,24 +420,27 @@ impl BlockCache {
             self.masks.push(all);
             if self.dynamic {
                 op.cycle = 0;
+                self.results.push((0, 0));
                 continue;
             }
             let mut issue = next;
             for_each_bit(all, |register| issue = issue.max(ready[register]));
             let done = issue + self.latency[unit as usize];
             for_each_bit(destination | divides, |register| ready[register] = done);
+            self.results.push((destination | divides, done));
             op.cycle = issue.min(u16::MAX as u32) as u16;
             next = issue + 1;
         }
-        let count = self.operations.len() - first;
         if self.dynamic {
-            return (0, count as u8);
+            return (0, 0);
         }
-        let is_late = |op: &Op| u32::from(op.cycle) + self.latency[op.unit() as usize] > next;
-        let late = self.operations[first..].iter().position(is_late);
+        let before = self.late.len();
+        let results = self.results[first..].iter();
+        self.late
+            .extend(results.filter(|(occupied, done)| *occupied != 0 && *done > next));
         (
             next.min(u16::MAX as u32) as u16,
-            late.unwrap_or(count) as u8,
+            (self.late.len() - before) as u8,
         )
     }
 }

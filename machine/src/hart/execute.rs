@@ -116,7 +116,10 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
             }
             if !core.results.are_ready() {
                 let registers = blocks.registers(block, index);
-                core.wait_results(registers, op.cycle as Tick * cycle);
+                let offset = op.cycle as Tick * cycle;
+                if core.results.concern(registers, core.base + offset) {
+                    core.wait_results(registers, offset);
+                }
             }
             if !core.pending.is_empty() {
                 let now = core.base + op.cycle as Tick * cycle;
@@ -233,7 +236,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
                     counted = index;
                     let bits = blocks.bits(block, index);
                     if block.is_late() {
-                        core.leave_results(blocks, block, index + 1, block.cycles);
+                        core.end_results(blocks, block);
                     }
                     if let Err(exit) = core.system(bus, block, op, bits, a, b) {
                         leave!(exit);
@@ -325,7 +328,7 @@ impl Core {
     #[inline(always)]
     fn end_block(&mut self, blocks: &BlockCache, block: &Block) {
         if block.is_late() {
-            self.leave_results(blocks, block, blocks.operations(block).len(), block.cycles);
+            self.end_results(blocks, block);
         }
         self.base += block.cycles as Tick * self.costs.cycle;
     }

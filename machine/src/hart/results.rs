@@ -15,6 +15,8 @@ use crate::types::Tick;
 #[derive(Clone)]
 pub struct Results {
     waiting: u64,
+    /// When all of them are ready.
+    last: Tick,
     ready: [Tick; 64],
 }
 
@@ -25,6 +27,7 @@ impl Results {
     /// Everything is ready.
     pub const NONE: Self = Self {
         waiting: 0,
+        last: 0,
         ready: [0; 64],
     };
 
@@ -34,9 +37,20 @@ impl Results {
         self.waiting == 0
     }
 
+    /// Whether an operation on these registers has to wait `now`, as far as it was looked at. Forgets everything if all is ready.
+    #[inline(always)]
+    pub fn concern(&mut self, registers: u64, now: Tick) -> bool {
+        if now >= self.last {
+            self.waiting = 0;
+        }
+        self.waiting & registers != 0
+    }
+
     /// These registers get their values at `at`.
+    #[inline(always)]
     fn note(&mut self, mut registers: u64, at: Tick) {
         self.waiting |= registers;
+        self.last = self.last.max(at);
         while registers != 0 {
             self.ready[registers.trailing_zeros() as usize] = at;
             registers &= registers - 1;
@@ -61,17 +75,23 @@ impl Results {
 }
 
 impl Core {
-    /// Leaves a block before the operation `count`, whose cycle is `cycle`, or at the block's end. Notes what is not ready then.
+    /// Leaves a block at its end. Notes what is not ready then.
+    #[inline(never)]
+    pub fn end_results(&mut self, blocks: &BlockCache, block: &Block) {
+        for &(registers, done) in blocks.late(block) {
+            let at = self.base + Tick::from(done) * self.costs.cycle;
+            self.results.note(registers, at);
+        }
+    }
+
+    /// Leaves a block before the operation `count`, whose cycle is `cycle`. Notes what is not ready then.
     #[cold]
     #[inline(never)]
     pub fn leave_results(&mut self, blocks: &BlockCache, block: &Block, count: usize, cycle: u16) {
-        for index in usize::from(block.late)..count {
-            if let Some((registers, done)) = blocks.result(block, index)
-                && done > u32::from(cycle)
-            {
-                let at = self.base + Tick::from(done) * self.costs.cycle;
-                self.results.note(registers, at);
-            }
+        let results = blocks.results(block).iter().take(count);
+        for &(registers, done) in results.filter(|one| one.1 > u32::from(cycle)) {
+            let at = self.base + Tick::from(done) * self.costs.cycle;
+            self.results.note(registers, at);
         }
     }
 
@@ -230,6 +250,24 @@ mod tests {
         let expected = *scoreboard(&steps, &config).last().expect("steps");
         assert_eq!(measured(&mut a), expected);
         assert!(expected > 2 * Tick::from(config.divide));
+    }
+
+    /// Nothing is under way at the end of this block, whose last operation waits for the quotient; but a trap leaves it before.
+    #[test]
+    fn a_trap_in_the_middle_of_a_block_does_not_make_results_ready() {
+        let mut a = Assembler::default();
+        a.jal(5, 3); // x5: the handler
+        a.add(3, 2, 2).marker(3, 0x100); // the handler uses the quotient
+        a.csrw(0x305, 5);
+        a.r(0x33, 4, 1, 2, 5, 5).ld(6, 0, 8).add(7, 2, 2);
+        let (mut hart, mut bus) = start(&a);
+        hart.run(&mut bus, 100);
+        let config = HartConfig::default();
+        let divides = 2 + Tick::from(config.jump_penalty);
+        assert_eq!(
+            bus.markers[0],
+            (divides + Tick::from(config.divide) + 1, 0x100, 2)
+        );
     }
 
     /// A handler of a trap may use a register that a result is under way to.
