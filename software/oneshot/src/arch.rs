@@ -46,7 +46,8 @@ macro_rules! entry {
             "    csrw mtvec, t0",
             "    la sp, __stack_top",
             "    j {start}",
-            // An empty stack: whatever was on it is gone.
+            // An empty stack: whatever was on it is gone. Each switch comes here, so it is in one line of code.
+            ".balign 16",
             "bulkhead_restart:",
             "    la sp, __stack_top",
             "    j {dispatch}",

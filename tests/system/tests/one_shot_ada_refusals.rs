@@ -43,7 +43,7 @@ impl Unit {
             (
                 "system.xml",
                 r#"<system name="tried" paradigm="one-shot" platform="epiphany3" duration="20ms">
-                <task name="t" program="tried.adb::T" core="0" priority="1" period="5ms" cost="100us"/></system>"#,
+                <task name="t" program="tried.adb::T" core="0" priority="1" period="5ms" cost="100us" handlers="5us"/></system>"#,
             ),
         ]);
         run(&folder.path().join("system.xml"), &[])
