@@ -140,6 +140,7 @@ impl Pmp {
 
     /// Whether the same answer holds for the whole page that contains `address`.
     pub fn uniform_page(&self, address: u64) -> bool {
+        // The end of the last page has no number. No range reaches it: an entry has addresses of 56 bits.
         let (start, end) = (address & !0xfff, (address & !0xfff).saturating_add(0x1000));
         for range in &self.ranges {
             if range.touches(start, end) {

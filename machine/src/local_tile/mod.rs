@@ -255,7 +255,7 @@ impl LocalTile {
         const MIE: u16 = 0x304;
         const GLOBAL: u64 = 1 << 3;
         const TIMER: u64 = 1 << 7;
-        let csr = |number| self.hart.csr(number).unwrap_or(0);
+        let csr = |number| self.hart.csr(number).expect("each hart has it");
         self.parts.started.then(|| Prospect {
             tile: self.id(),
             timer: self.parts.clint.deadline(),

@@ -555,7 +555,9 @@ fn constraints(bounds: Bounds, unlike: Option<&str>) -> (Vec<Constraint>, Vec<Op
 /// Reasons for which a task has no bound whatever its program does: its core has too much to do. Then it fails before it runs.
 fn hopeless(system: &System) -> Vec<String> {
     let mut all = vec![OVERLOADED.to_owned()];
-    if let Some(one_shot) = &system.one_shot {
+    let states = |one_shot: &&OneShot| one_shot.programs.iter().any(|one| one.handlers.is_some());
+    // Only stated handlers can be the reason; the analysis of a large chip takes time.
+    if let Some(one_shot) = system.one_shot.as_ref().filter(states) {
         let mut described = one_shot.clone();
         described.unstated.clear();
         let lost = bounds(&described, &system.platform).lost;
