@@ -166,6 +166,7 @@ fn outcome(chip: Chip, threads: &[&[Do]], start: &Start) -> Vec<u64> {
         Chip::Clusters | Chip::Uncached => clusters(&[2, 2]),
         Chip::Coupled => clusters(&[0; 4]),
     };
+    small_memories(&mut config);
     match chip {
         _ if chip != Chip::Mesh && start.split => config.network.channels = Channels::Split,
         Chip::Caches | Chip::Harts | Chip::Clusters | Chip::Uncached | Chip::Coupled => {}

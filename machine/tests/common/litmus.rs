@@ -320,6 +320,7 @@ pub fn outcome(threads: &[&[Do]], start: &Start) -> Vec<u64> {
         (false, false) => cluster(count as u16),
         (false, true) => coherent(&vec![1; count]),
     };
+    small_memories(&mut config);
     for tile in &mut config.tiles {
         if start.out_of_order {
             tile.hart.interval = Some(OUT_OF_ORDER);

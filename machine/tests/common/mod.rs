@@ -524,6 +524,13 @@ pub fn two_harts() -> PlatformConfig {
 /// Controllers with a queue that [`queued`] knows: in order, first ready, first ready with a write queue, slots.
 pub const CONTROLLERS: usize = 4;
 
+/// A chip of which a test builds thousands: the host clears all of a memory for each, so these have 1 MiB.
+pub fn small_memories(config: &mut PlatformConfig) {
+    for memory in &mut config.memories {
+        memory.size = memory.size.min(1 << 20);
+    }
+}
+
 /// Gives the chip's memory a controller with a queue, DDR3-1600 behind two channels.
 pub fn queued(config: &mut PlatformConfig, which: usize) {
     let MemoryConfig { dram, size, .. } = &mut config.memories[0];
