@@ -8,6 +8,7 @@ use bulkhead_analysis::plan::repair::{Number, Repair, repaired, repairs};
 use bulkhead_model::tasks::{Policy, TaskSystem};
 use bulkhead_model::{LoadOptions, load_tasks_text};
 use bulkhead_random::Random;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 /// Systems of each kind, unless `BULKHEAD_SYSTEMS` says otherwise.
 const SYSTEMS: u64 = 20;
@@ -241,7 +242,8 @@ fn every_least_change_is_found() {
             1
         };
         let systems = 0..systems.unwrap_or(SYSTEMS * more);
-        let all = systems.map(|number| compare(policy, processors, number));
+        let all = systems.into_par_iter();
+        let all = all.map(|number| compare(policy, processors, number));
         let all: Vec<_> = all.collect();
         let there: u64 = all.iter().map(|one| one.0).sum();
         let wrong: Vec<&String> = all.iter().flat_map(|one| &one.1).collect();
