@@ -225,6 +225,7 @@ impl Figure {
             x: &self.x,
             y: &self.y,
             log_x: self.log_x,
+            cases: &self.cases,
             levels: Vec::new(),
             uprights: uprights.collect(),
         };

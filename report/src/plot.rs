@@ -32,6 +32,8 @@ const LIMIT: RGBColor = RGBColor(180, 30, 30);
 const INK: RGBColor = RGBColor(28, 36, 48);
 /// Width and height of a picture, in pixels before the page scales it.
 pub(crate) const SIZE: (u32, u32) = (760, 360);
+/// Pixels at the right of a picture.
+const RIGHT: i32 = 24;
 pub(crate) const FONT: &str = "sans-serif";
 /// Height of a line of the legend, and the width of a character and of a sample in it.
 const LEGEND: i32 = 20;
@@ -74,10 +76,22 @@ pub struct Axes<'a> {
     pub y: &'a str,
     /// Logarithmic x axis, which its label mentions; all x must be positive.
     pub log_x: bool,
+    /// Names of the values 1, 2, ... of the x axis, if they are cases and no numbers. Where the names have no room, the axis has the numbers.
+    pub cases: &'a [String],
     /// Named horizontal lines: deadlines, limits.
     pub levels: Vec<(String, f64)>,
     /// Vertical lines.
     pub uprights: Vec<Upright>,
+}
+
+impl Axes<'_> {
+    /// Whether the names of all cases fit side by side below an axis of this many pixels.
+    fn cases_fit(&self, width: i32) -> bool {
+        /// Of a letter of a label, with the space between two names.
+        const LETTER: usize = 8;
+        let longest = self.cases.iter().map(|name| name.chars().count()).max();
+        longest.unwrap_or(0) * LETTER * self.cases.len() <= width as usize
+    }
 }
 
 /// A vertical line: a bound of a series, or a deadline of all of them.
@@ -221,7 +235,9 @@ pub fn chart(axes: &Axes<'_>, series: &[Series], kind: Mark) -> Result<String, E
     let marked = xs().chain(axes.uprights.iter().map(|upright| upright.x));
     let ys = series.iter().flat_map(|s| s.points.iter().map(|p| p.1));
     let ys = ys.chain(axes.levels.iter().map(|level| level.1));
-    let x = if axes.log_x {
+    let x = if !axes.cases.is_empty() {
+        Scale::cases(axes.cases.len())
+    } else if axes.log_x {
         Scale::logarithmic(marked)
     } else {
         Scale::linear(range(marked, false))
@@ -247,6 +263,10 @@ pub fn chart(axes: &Axes<'_>, series: &[Series], kind: Mark) -> Result<String, E
         entries.push((Sample::Line(LIMIT, (6, 4)), name));
     }
     const LEFT: i32 = 72;
+    let case = |x: &f64| match axes.cases.get((*x as usize).wrapping_sub(1)) {
+        Some(name) if axes.cases_fit(SIZE.0 as i32 - LEFT - RIGHT) => name.clone(),
+        _ => tick(x),
+    };
     let names: Vec<&str> = entries.iter().map(|entry| entry.1).collect();
     let above = 6 + LEGEND * flow(&names, SIZE.0 as i32 - LEFT).1;
     let mut svg = String::new();
@@ -257,7 +277,7 @@ pub fn chart(axes: &Axes<'_>, series: &[Series], kind: Mark) -> Result<String, E
         let mut chart = ChartBuilder::on(&area)
             .margin(12)
             .margin_top(above)
-            .margin_right(24)
+            .margin_right(RIGHT)
             .x_label_area_size(44)
             .y_label_area_size(LEFT - 12)
             .build_cartesian_2d(x, y)
@@ -269,7 +289,7 @@ pub fn chart(axes: &Axes<'_>, series: &[Series], kind: Mark) -> Result<String, E
             .axis_style(RGBColor(120, 120, 120))
             .x_desc(label)
             .y_desc(axes.y)
-            .x_label_formatter(&tick)
+            .x_label_formatter(&case)
             .y_label_formatter(&tick)
             .label_style((FONT, 13))
             .axis_desc_style((FONT, 14))
@@ -541,6 +561,35 @@ mod tests {
         ] {
             assert!(svg.contains(text), "{text}");
         }
+    }
+
+    #[test]
+    fn cases_have_their_names_where_they_fit() {
+        let drawn = |names: &[&str]| {
+            let cases: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let axes = Axes {
+                x: "loop",
+                y: "GB/s",
+                cases: &cases,
+                ..Axes::default()
+            };
+            let points = (1..=names.len()).map(|case| (case as f64, 1.0)).collect();
+            let one = Series {
+                name: "s".to_owned(),
+                points,
+            };
+            chart(&axes, &[one], Mark::Dots).expect("it draws")
+        };
+        let svg = drawn(&["read", "write", "copy"]);
+        assert!(
+            svg.contains("\nread\n") && svg.contains("\ncopy\n"),
+            "{svg}"
+        );
+        assert!(!svg.contains("\n1.5\n"), "{svg}");
+        let long = ["a name that is long"; 6];
+        let svg = drawn(&long);
+        assert!(!svg.contains("a name"), "{svg}");
+        assert!(svg.contains("\n6\n"), "{svg}");
     }
 
     #[test]

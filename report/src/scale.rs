@@ -22,6 +22,8 @@ pub struct Scale {
     low: f64,
     high: f64,
     logarithmic: bool,
+    /// Each whole number has a tick, and nothing else: the values are cases.
+    whole: bool,
 }
 
 impl Scale {
@@ -32,6 +34,17 @@ impl Scale {
             low: start,
             high: if end > start { end } else { start + 1.0 },
             logarithmic: false,
+            whole: false,
+        }
+    }
+
+    /// An axis of `count` cases, numbered from 1 on, with half a case of room at both ends.
+    pub fn cases(count: usize) -> Self {
+        Self {
+            low: 0.5,
+            high: count.max(1) as f64 + 0.5,
+            logarithmic: false,
+            whole: true,
         }
     }
 
@@ -63,6 +76,7 @@ impl Scale {
                 .max(from / 10.0),
             high: above.filter(|end| *end >= to).fold(to * 10.0, f64::min),
             logarithmic: true,
+            whole: false,
         }
     }
 
@@ -71,10 +85,13 @@ impl Scale {
         (self.low * 0.999_999..=self.high * 1.000_001).contains(&value)
     }
 
-    /// Round values on the axis, at most `most` of them.
+    /// Round values on the axis, at most `most` of them; all cases of an axis of cases.
     pub fn ticks(&self, most: usize) -> Vec<f64> {
         if most == 0 {
             return Vec::new();
+        }
+        if self.whole {
+            return (1..=self.high as u64).map(|case| case as f64).collect();
         }
         if !self.logarithmic {
             return round_steps(self.low, self.high, most);
@@ -193,11 +210,22 @@ mod tests {
     }
 
     #[test]
+    fn each_case_has_a_tick() {
+        assert_eq!(Scale::cases(3).ticks(10), [1.0, 2.0, 3.0]);
+        let many: Vec<f64> = (1..=20).map(f64::from).collect();
+        assert_eq!(Scale::cases(20).ticks(10), many);
+        let scale = Scale::cases(2);
+        assert_eq!(scale.map(&1.0, (0, 100)), 25);
+        assert_eq!(scale.map(&2.0, (0, 100)), 75);
+    }
+
+    #[test]
     fn positions_follow_the_logarithm() {
         let scale = Scale {
             low: 1.0,
             high: 100.0,
             logarithmic: true,
+            whole: false,
         };
         assert_eq!(
             [1.0, 10.0, 100.0].map(|v| scale.map(&v, (50, 250))),

@@ -262,6 +262,7 @@ fn a_domain_without_a_job_in_the_compared_time_is_not_judged() {
             overrides: vec!["platform/local-memory[sram]@guard=64".to_owned()],
             time: time(compared).expect("a time"),
             attacks: vec!["stores without effect".to_owned()],
+            searches: 0,
             ..Options::new(folder.path().join("s.xml"))
         };
         let mut result = match audit(&options, &Silent) {
