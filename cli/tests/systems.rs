@@ -294,3 +294,43 @@ fn quotas_that_do_not_fit_are_said_of_the_tile() {
         "{said}"
     );
 }
+
+/// An analysis needs no programs, so `check` judges without them and says which a run would not find.
+#[test]
+fn check_names_programs_of_tasks_that_are_not_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let task = |name: &str, program: &str, core: u16| {
+        format!(
+            r#"<task name="{name}" program="{program}" core="{core}" priority="1" period="5ms" cost="10us"/>"#
+        )
+    };
+    let tasks = [
+        task("one", "tasks.c::plain", 0),
+        task("two", "tasks.c::other", 1),
+        task("three", "own::Task", 2),
+        task("four", "tasks.c::plain", 3),
+        task("five", "one-shot::pipeline::Other", 4),
+    ];
+    let system = format!(
+        r#"<system name="s" paradigm="one-shot" platform="epiphany3" duration="20ms">{}</system>"#,
+        tasks.concat()
+    );
+    std::fs::write(folder.path().join("s.xml"), system).expect("writes");
+    let notes = || {
+        let checked = bulkhead(folder.path(), &["check", "s.xml"]);
+        assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+        let said = text(&checked.stdout);
+        let notes = said.lines().filter(|line| line.contains("cannot build"));
+        notes.map(str::to_owned).collect::<Vec<String>>()
+    };
+    assert_eq!(
+        notes(),
+        [
+            "Note: `run` cannot build the program `own::Task` of three: there is no own next to the description or in workloads",
+            "Note: `run` cannot build the program `tasks.c::other` of two: there is no tasks.c next to the description or in workloads",
+            "Note: `run` cannot build the program `tasks.c::plain` of one, four: there is no tasks.c next to the description or in workloads",
+        ]
+    );
+    std::fs::write(folder.path().join("tasks.c"), "").expect("writes");
+    assert_eq!(notes().len(), 1);
+}

@@ -12,8 +12,9 @@ use crate::manifests::metadata;
 use crate::place;
 use crate::{ada_programs, c_programs};
 use bulkhead_machine::image::Image;
+use bulkhead_model::system::OneShot;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A program that is ready to be loaded.
@@ -268,14 +269,7 @@ pub struct TaskPackage {
 impl Library {
     /// The folder of `FOLDER::module::Type`, or the file of `FILE.c::NAME`: in the checkout's workloads, or next to the description.
     fn task_folder(&self, name: &str) -> Option<PathBuf> {
-        let (folder, _) = name.split_once("::")?;
-        let ours = self.root.join("workloads").join(folder);
-        let all = [ours, Path::new(".").join(&self.base).join(folder)];
-        let mut all = all.into_iter();
-        all.find(|path| match is_file(folder) {
-            true => path.is_file(),
-            false => path.join("Cargo.toml").is_file(),
-        })
+        task_place(&self.root, &self.base, name)
     }
 
     /// Compiles tasks in C. Returns the object file's contents. `copies`: how many tasks of an image may be the same; `notifies`: messages
@@ -393,6 +387,39 @@ impl Library {
         let paths = built.into_iter().map(|one| (one.name, one.executable));
         Ok(paths.collect())
     }
+}
+
+/// The folder or file of a task's program, if it is there. `base`: the folder of the description.
+fn task_place(root: &Path, base: &Path, name: &str) -> Option<PathBuf> {
+    let (folder, _) = name.split_once("::")?;
+    let ours = root.join("workloads").join(folder);
+    let all = [ours, Path::new(".").join(base).join(folder)];
+    all.into_iter().find(|path| match is_file(folder) {
+        true => path.is_file(),
+        false => path.join("Cargo.toml").is_file(),
+    })
+}
+
+/// Sentences about tasks of a one-shot system whose programs are not there. An analysis needs none, but a run does. Only files and folders are looked
+/// for; whether a file has the task is seen when it is built.
+pub fn absent_tasks(root: &Path, base: &Path, tasks: &OneShot) -> Vec<String> {
+    let is_absent = |name: &&str| task_place(root, base, name).is_none();
+    let programs = tasks.programs.iter().map(|one| one.name.as_str());
+    let absent: BTreeSet<&str> = programs.filter(is_absent).collect();
+    let of = |program: &str| {
+        let tasks = tasks.tasks.tasks.iter().zip(&tasks.programs);
+        let tasks = tasks.filter(|(_, one)| one.name == program);
+        let tasks: Vec<&str> = tasks.map(|(task, _)| task.name.as_str()).collect();
+        tasks.join(", ")
+    };
+    let sentence = |program: &str| {
+        let place = program.split_once("::").map_or(program, |one| one.0);
+        format!(
+            "`run` cannot build the program `{program}` of {}: there is no {place} next to the description or in workloads",
+            of(program)
+        )
+    };
+    absent.into_iter().map(sentence).collect()
 }
 
 /// Whether a task's name begins with a file rather than a folder.

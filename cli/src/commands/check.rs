@@ -8,7 +8,7 @@ use bulkhead_analysis::plan::files as plan;
 use bulkhead_analysis::plan::system::complete as system_plan;
 use bulkhead_model::platform::{Cache, Origin, Platform};
 use bulkhead_model::units::Time;
-use bulkhead_model::{LoadOptions, Root, System, TaskSystem, load_platform};
+use bulkhead_model::{LoadOptions, Root, System, TaskSystem, load_platform, load_system};
 use bulkhead_report::format::{counted, grouped};
 use bulkhead_report::placement::Placement;
 use bulkhead_report::plan_page::Section;
@@ -16,10 +16,12 @@ use bulkhead_report::table::{Grid, nobody, placement_grid, plain, render};
 use bulkhead_report::{plan as report, plan_page};
 use bulkhead_runner::Error;
 use bulkhead_runner::bare::unbounded_flows;
+use bulkhead_runner::programs::absent_tasks;
 use bulkhead_runner::tiled::unfinished::too_limited;
 use bulkhead_runner::tiled::{admission, requests};
 use bulkhead_runner::{place, run};
 use serde_json::json;
+use std::path::Path;
 
 /// Validates a description and says what is in it.
 pub fn check(options: &Check) -> Outcome {
@@ -173,6 +175,7 @@ fn check_tasks(
 ) -> Outcome {
     let mut judged = plan::judged(system)?;
     judged.plan.notes.extend(assumed);
+    judged.plan.notes.extend(absent_programs(options)?);
     let verdict = report::verdict(&judged.plan);
     write_page(options.page.as_deref(), |book| {
         plan_page::tasks(&judged.plan, Some(&judged.repairs), book)
@@ -189,6 +192,23 @@ fn check_tasks(
         say(&(text + &page_written(options.page.as_deref())));
     }
     Ok(verdict.code(false))
+}
+
+/// Programs of a one-shot system that are not there; nothing for other files.
+fn absent_programs(options: &Check) -> Result<Vec<String>, Error> {
+    let load = LoadOptions {
+        overrides: options.set.clone(),
+        ..LoadOptions::default()
+    };
+    if bulkhead_model::root(&options.system, &load) != Root::OneShot {
+        return Ok(Vec::new());
+    }
+    let system = load_system(&options.system, &load)?;
+    let base = options.system.parent().unwrap_or(Path::new(""));
+    match &system.one_shot {
+        Some(tasks) => Ok(absent_tasks(&place::root()?, base, tasks)),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// How wrong the clocks of cores may be.
