@@ -54,6 +54,9 @@ fn main(program: &Program) {
     if period > 0 {
         begin = begin.next_multiple_of(period) + count("phase");
     }
+    if hits == 4 && period > 0 && misses + stores + cleans + shift == 0 {
+        cached.touch_at_moments(begin, period, near_bytes / NEAR);
+    }
     loop {
         for ahead in 0..cleans.min(CLEANED) {
             cleaned.set(((line + ahead) & (CLEANED - 1)) * LINE, 1);
