@@ -218,12 +218,11 @@ impl Memory {
         let first = core::ptr::from_ref(self.word(0));
         assert!(self.bytes().is_power_of_two() && 4 * step <= self.bytes());
         // Nothing comes back, so each register may be used.
-        // SAFETY: the words are in the memory and can be read, and their values go nowhere. The jump leads to one of the 128 instructions before
+        // SAFETY: the words are in the memory and can be read, and their values go nowhere. The jump leads to one of the 64 instructions before
         // label 3, or to it.
         unsafe {
             asm!(
                 ".option push",
-                ".option norvc",
                 "la t0, 3f",
                 "li t1, 0",
                 "1:",
@@ -241,14 +240,15 @@ impl Memory {
                 "add a4, a4, a3",
                 "j 3f",
                 "4:",
-                "addi t3, t2, -128",
+                "addi t3, t2, -64",
                 "bgtz t3, 2b",
                 "add a4, a4, a3",
-                "slli t2, t2, 2",
+                "slli t2, t2, 1",
                 "sub t3, t0, t2",
                 "jr t3",
-                ".rept 128",
-                "nop",
+                ".option rvc",
+                ".rept 64",
+                "c.nop",
                 ".endr",
                 "3:",
                 "ld zero, 0(t4)",
