@@ -208,6 +208,65 @@ impl Memory {
         }
     }
 
+    /// Loads four words, `step` bytes apart, in four cycles in a row, for ever: at `begin` and every `period` cycles after it, in cycles of the hart,
+    /// each time the next four, round and round. The memory's size is a power of two, and a multiple of four steps.
+    ///
+    /// A wait that reads the clock in a loop ends some cycles too late, and each hart's some others. So the clock is read once for each burst, and
+    /// instructions of one cycle fill the time until then. All harts with the same moments have the same delay, so their loads leave them together.
+    /// A burst that is late does not wait.
+    pub fn touch_at_moments(&self, begin: u64, period: u64, step: u64) -> ! {
+        let first = core::ptr::from_ref(self.word(0));
+        assert!(self.bytes().is_power_of_two() && 4 * step <= self.bytes());
+        // Nothing comes back, so each register may be used.
+        // SAFETY: the words are in the memory and can be read, and their values go nowhere. The jump leads to one of the 64 instructions before
+        // label 3, or to it.
+        unsafe {
+            asm!(
+                ".option push",
+                "la t0, 3f",
+                "li t1, 0",
+                "1:",
+                "add t4, a0, t1",
+                "add t5, t4, a1",
+                "add t6, t5, a1",
+                "add a7, t6, a1",
+                "add t1, a7, a1",
+                "sub t1, t1, a0",
+                "and t1, t1, a2",
+                "2:",
+                "rdcycle t2",
+                "sub t2, a4, t2",
+                "bgtz t2, 4f",
+                "add a4, a4, a3",
+                "j 3f",
+                "4:",
+                "addi t3, t2, -64",
+                "bgtz t3, 2b",
+                "add a4, a4, a3",
+                "slli t2, t2, 1",
+                "sub t3, t0, t2",
+                "jr t3",
+                ".option rvc",
+                ".rept 64",
+                "c.nop",
+                ".endr",
+                "3:",
+                "ld zero, 0(t4)",
+                "ld zero, 0(t5)",
+                "ld zero, 0(t6)",
+                "ld zero, 0(a7)",
+                "j 1b",
+                ".option pop",
+                in("a0") first,
+                in("a1") step,
+                in("a2") self.bytes() - 1,
+                in("a3") period,
+                in("a4") begin,
+                options(nostack, readonly, noreturn)
+            )
+        }
+    }
+
     /// Writes the word at an offset.
     pub fn set(&self, offset: u64, value: u64) {
         self.word(offset).store(value, Ordering::Relaxed);

@@ -82,7 +82,7 @@ fn an_attack_that_did_not_take_place_is_refused() {
     let system = folder.path().join("system.xml");
     let text = r#"<system name="s" paradigm="bare" platform="imx6" duration="2ms">
         <domain name="own"><app name="own" harts="0" program="memory/measure" memory="256KiB"/></domain>
-        <domain name="other"><app name="small" harts="1-3" program="memory/bursts" memory="24KiB"/></domain>
+        <domain name="other"><app name="small" harts="1-3" program="memory/bursts" memory="25KiB"/></domain>
         <flow name="pass" from="own" to="own"/></system>"#;
     std::fs::write(&system, text).expect("it can be written");
     let mut options = Options::new(&system);

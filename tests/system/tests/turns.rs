@@ -15,8 +15,18 @@ use bulkhead_runner::measure::jobs::worst_started;
 const RANDOM: u32 = 4;
 /// Changes of one number of the worst so far, after these.
 const CHANGES: u32 = 4;
-/// More than this many times the worst that was found is a step back: the searches came to 1.71 to 2.88 (2026-11-26). The aim of issue 14 is 1.5.
-const MOST: f64 = 3.2;
+/// Cycles from burst to burst of [`LOCKED`]: a hit of 30 cycles, and eleven of the twelve requests of a burst, four cycles each.
+const LOCKED_PERIOD: u64 = 30 + 11 * 4;
+/// Four hits at exact moments. A chase in the second level comes back when the next burst has just been queued, and waits for all of it each time.
+const LOCKED: Burst = Burst {
+    hits: 4,
+    cleans: 0,
+    stores: 0,
+    misses: 0,
+    period: LOCKED_PERIOD,
+    phase: 0,
+    shift: 0,
+};
 
 /// Three of them, each on a hart.
 type Rivals = [Burst; 3];
@@ -87,6 +97,7 @@ fn known() -> Vec<Rivals> {
         all(3, 1, 0, 308),
         all(2, 1, 0, 250),
         all(2, 4, 0, 0),
+        [LOCKED; 3],
     ]
 }
 
@@ -222,42 +233,91 @@ fn search(
     ratio
 }
 
-/// With turns of its own in memory and miss registers of its own, no rival exceeds a program's bound, and the search comes near it: with registers
-/// for all, the bound is more than 30 times what it finds.
+/// A bound that is more than this many times the worst that the search of its case finds is a step back. The searches have fixed seeds, so these are
+/// the ratios that were reached, rounded up by at most 4 %.
+fn judge(cases: &[(String, f64, f64)]) {
+    for (name, ratio, most) in cases {
+        assert!(ratio <= most, "{name}: {ratio:.3} times, and not {most}");
+    }
+}
+
+/// With turns of its own in memory and miss registers of its own, no rival exceeds a program's bound, and the search comes near it. The aim is 1.5.
 #[test]
 fn with_turns_and_registers_by_hart_bounds_are_near_the_worst_of_a_search() {
     let chip = in_turns(&["cluster@miss-registers=hart"]);
-    let ratios = victims().map(|(name, victim)| search(name, &victim, &chip, (7, RANDOM, CHANGES)));
-    assert!(ratios.iter().all(|ratio| *ratio <= MOST), "{ratios:?}");
+    let most = |name| match name {
+        "a chase in the second level" => 1.5,
+        "a chase in memory" => 1.75,
+        "loads and stores" => 2.8,
+        "loads, stores and flushes" => 2.95,
+        other => panic!("no ratio for {other}"),
+    };
+    let cases = victims().map(|(name, victim)| {
+        let ratio = search(name, &victim, &chip, (7, RANDOM, CHANGES));
+        (name.to_owned(), ratio, most(name))
+    });
+    judge(&cases);
 }
 
-/// With registers that all share, no rival exceeds the bound, which is far away.
+/// Why bursts of hits disturbed less than the bank's term says: the moments. The victim stays behind a burst while its period is at most the time in
+/// which the victim then comes back; with a cycle more, it comes before a burst every second time, and meets less than half of it.
+#[test]
+fn a_chase_in_the_second_level_waits_for_whole_bursts_up_to_a_period() {
+    let (_, victim) = &victims()[0];
+    let chip = in_turns(&["cluster@miss-registers=hart"]);
+    let mean_wait = |period| {
+        let result = beside(victim, &[Burst { period, ..LOCKED }; 3], &chip);
+        let flow = &result.variants[0].flows[0];
+        let bound = flow.bound.as_ref().expect("it has a bound").ticks;
+        let worst = worst_started(&flow.samples).expect("several passes");
+        assert!(worst <= bound, "{period}: {worst} of {bound}");
+        let alone = result.added[0].worst.expect("it ran alone");
+        (worst - alone) as f64 / alone as f64
+    };
+    let [before, locked, after] = [70, LOCKED_PERIOD, LOCKED_PERIOD + 1].map(mean_wait);
+    // Of 30 cycles: 44 more, and half of it.
+    assert!((1.2..1.55).contains(&locked), "{locked}");
+    assert!(before < locked, "{before}");
+    assert!(after < locked / 2.0, "{after}");
+}
+
+/// With registers that all share, no rival exceeds the bound, which is far away: rounds of registers, each as long as a full queue of flushes.
 #[test]
 fn with_shared_registers_no_rival_of_a_search_exceeds_the_bound() {
-    for (name, victim) in victims().iter().skip(1) {
-        search(
-            &format!("shared registers: {name}"),
-            victim,
-            &in_turns(&[]),
-            (9, 2, 2),
-        );
-    }
+    let most = |name| match name {
+        "a chase in memory" => 105.0,
+        "loads and stores" => 67.0,
+        "loads, stores and flushes" => 69.0,
+        other => panic!("no ratio for {other}"),
+    };
+    let cases: Vec<_> = victims()
+        .iter()
+        .skip(1)
+        .map(|(name, victim)| {
+            let full = format!("shared registers: {name}");
+            let ratio = search(&full, victim, &in_turns(&[]), (9, 2, 2));
+            (full, ratio, most(*name))
+        })
+        .collect();
+    judge(&cases);
 }
 
 /// With shares of memory's bandwidth that nobody changes, no rival exceeds the bound: equal weights, a small weight, a reservation with a weight,
 /// and a reservation only. Each is also searched with reservations of the rivals.
 #[test]
 fn with_shares_of_bandwidth_no_rival_of_a_search_exceeds_the_bound() {
-    let mut worst = 1f64;
-    for (own, rivals) in [
-        ("", ""),
-        (r#" weight="2""#, r#" weight="7""#),
-        (r#" reserved="16""#, ""),
+    let mut cases = Vec::new();
+    // The last column: most for the chase in memory, and for loads and stores.
+    for (own, rivals, most) in [
+        ("", "", [1.8, 2.2]),
+        (r#" weight="2""#, r#" weight="7""#, [1.5, 1.7]),
+        (r#" reserved="16""#, "", [2.2, 2.7]),
         (
             r#" reserved="16" weight="0""#,
             r#" reserved="8" weight="3""#,
+            [2.7, 2.95],
         ),
-        (r#" weight="3""#, r#" reserved="4""#),
+        (r#" weight="3""#, r#" reserved="4""#, [1.95, 3.0]),
     ] {
         let chip = Chip {
             platform: "virt-shares",
@@ -265,11 +325,12 @@ fn with_shares_of_bandwidth_no_rival_of_a_search_exceeds_the_bound() {
             shares: rivals,
             overrides: vec!["cluster@miss-registers=hart"],
         };
-        for (name, victim) in &victims()[1..3] {
+        for ((name, victim), most) in victims()[1..3].iter().zip(most) {
             let victim = victim.replace(r#"ways="0-3""#, &format!(r#"ways="0-3"{own}"#));
             let name = format!("{name}, with{own} beside{rivals}");
-            worst = worst.max(search(&name, &victim, &chip, (11, 2, 2)));
+            let ratio = search(&name, &victim, &chip, (11, 2, 2));
+            cases.push((name, ratio, most));
         }
     }
-    println!("at most {worst:.2} times the worst");
+    judge(&cases);
 }
