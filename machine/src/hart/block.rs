@@ -41,6 +41,8 @@ pub struct Block {
     late: u8,
     /// The first of their results.
     late_first: u32,
+    /// Cycles from the end of the block until all of them are ready.
+    pub beyond: u16,
     /// Bytes of code.
     pub bytes: u8,
     /// The last instruction reaches into the next line.
@@ -67,6 +69,7 @@ pub const NONE: Block = Block {
     count: 0,
     late: 0,
     late_first: 0,
+    beyond: 0,
     bytes: 0,
     straddles: false,
 };
@@ -359,9 +362,7 @@ impl BlockCache {
         }
         fetched.clear();
         block.bytes = (at - physical) as u8;
-        (block.cycles, block.late) = self.schedule(block.first as usize);
-        block.late_first = self.late.len() as u32 - u32::from(block.late);
-        Ok(block)
+        Ok(self.schedule(block))
     }
 
     fn push(&mut self, op: Op, bits: u32) {
@@ -386,17 +387,13 @@ impl BlockCache {
         self.make_room();
         let first = self.operations.len();
         self.push(isa::decode(bits), bits);
-        let (cycles, late) = self.schedule(first);
-        let block = Block {
-            tag: u64::MAX,
+        let block = self.schedule(Block {
             first: first as u32,
-            cycles,
             count: 1,
-            late,
-            late_first: self.late.len() as u32 - u32::from(late),
             bytes: 4,
             straddles: true,
-        };
+            ..NONE
+        });
         if self.shared {
             self.table.push(block);
             return Some(self.table.len() - 1);
@@ -407,9 +404,10 @@ impl BlockCache {
 
     /// Gives each new operation its issue cycle: single issue in order, once its sources are ready and no earlier write to its
     /// destination is outstanding; dividers are not pipelined. What earlier blocks left under way is added when the block runs
-    /// ([`Results`](super::results::Results)). Returns the cycles until the next block, and how many operations are
-    /// not done then.
-    fn schedule(&mut self, first: usize) -> (u16, u8) {
+    /// ([`Results`](super::results::Results)). Returns the block with its cycles until the next one, and with what is not ready then.
+    fn schedule(&mut self, block: Block) -> Block {
+        let first = block.first as usize;
+        let late_first = self.late.len();
         let mut ready = [0u32; 64];
         let mut next = 0u32;
         for op in &mut self.operations[first..] {
@@ -431,17 +429,22 @@ impl BlockCache {
             op.cycle = issue.min(u16::MAX as u32) as u16;
             next = issue + 1;
         }
-        if self.dynamic {
-            return (0, 0);
+        if !self.dynamic {
+            let results = self.results[first..].iter();
+            let late = results.filter(|(occupied, done)| *occupied != 0 && *done > next);
+            self.late.extend(late);
         }
-        let before = self.late.len();
-        let results = self.results[first..].iter();
-        self.late
-            .extend(results.filter(|(occupied, done)| *occupied != 0 && *done > next));
-        (
-            next.min(u16::MAX as u32) as u16,
-            (self.late.len() - before) as u8,
-        )
+        let late = &self.late[late_first..];
+        let beyond = late.iter().map(|(_, done)| done - next).max();
+        // No number of cycles reaches the end of its type: a line has few instructions.
+        let narrow = |cycles: u32| cycles.min(u16::MAX.into()) as u16;
+        Block {
+            cycles: narrow(next),
+            late: late.len() as u8,
+            late_first: late_first as u32,
+            beyond: narrow(beyond.unwrap_or(0)),
+            ..block
+        }
     }
 }
 

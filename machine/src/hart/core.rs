@@ -159,6 +159,8 @@ pub struct Core {
     pub costs: Costs,
     pub pending: PendingLoads,
     pub results: Results,
+    /// Misses or results may be under way. Without it, no operation looks at either.
+    pub under_way: bool,
     pub stores: StoreBuffer,
     pub mmu: Mmu,
     pub statistics: HartStatistics,
@@ -218,6 +220,7 @@ impl Core {
             predictor: Predictor::new(config),
             pending: PendingLoads::default(),
             results: Results::NONE,
+            under_way: false,
             stores: StoreBuffer::new(config.store_buffer),
             costs: Costs {
                 cycle,
@@ -315,12 +318,18 @@ impl Core {
         }
     }
 
+    /// A result for `registers` is under way.
+    pub fn push_pending(&mut self, registers: u64, completion: Completion) {
+        self.pending.push(registers, completion);
+        self.under_way = true;
+    }
+
     /// Notes the timing of a load whose result goes to `registers`.
     pub fn note_load<B: Bus>(&mut self, bus: &B, timing: Timing, registers: u64) {
         if timing != Timing::Hit {
             self.statistics.data_misses += 1;
             let completion = self.completion(bus, timing);
-            self.pending.push(registers, completion);
+            self.push_pending(registers, completion);
         }
     }
 

@@ -102,7 +102,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
             let Some(op) = operations.get(index) else {
                 core.statistics.instructions += (index - counted) as u64;
                 core.pc = core.pc.wrapping_add(block.bytes as u64);
-                core.end_block(blocks, block);
+                core.end_block(blocks, block, 0);
                 break;
             };
             if WATCHED && index != start {
@@ -114,22 +114,22 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
                     return (End::Overflow(index), current);
                 }
             }
-            if !core.results.are_ready() {
+            if core.under_way {
                 let registers = blocks.registers(block, index);
                 let offset = op.cycle as Tick * cycle;
-                if core.results.concern(registers, core.base + offset) {
+                if !core.results.are_ready() && core.results.concern(registers, core.base + offset)
+                {
                     core.wait_results(registers, offset);
                 }
-            }
-            if !core.pending.is_empty() {
-                let now = core.base + op.cycle as Tick * cycle;
-                let registers = blocks.registers(block, index);
-                if core.pending.is_full(core.load_limit)
-                    || !core.pending.unconcerned(registers, now)
+                if core.pending.is_empty() {
+                    core.under_way = !core.results.are_ready();
+                } else if core.pending.is_full(core.load_limit)
+                    || !core.pending.unconcerned(registers, core.base + offset)
                 {
                     attempt!(careful(core, op, registers, cycle));
                 }
             }
+            debug_assert!(core.under_way || core.results.are_ready() && core.pending.is_empty());
             let a = core.x[op.rs1 as usize & 63];
             let b = core.x[op.rs2 as usize & 63];
             let imm = op.imm as i64 as u64;
@@ -324,13 +324,13 @@ impl Core {
         self.csr.fp_dirty();
     }
 
-    /// Spends the time of a block.
+    /// Spends the time of a block, and the ticks from its end to the next operation. Most results that are late are ready by then.
     #[inline(always)]
-    fn end_block(&mut self, blocks: &BlockCache, block: &Block) {
-        if block.is_late() {
+    fn end_block(&mut self, blocks: &BlockCache, block: &Block, penalty: Tick) {
+        if Tick::from(block.beyond) * self.costs.cycle > penalty {
             self.end_results(blocks, block);
         }
-        self.base += block.cycles as Tick * self.costs.cycle;
+        self.base += block.cycles as Tick * self.costs.cycle + penalty;
     }
 
     /// Ends a block with a conditional branch.
@@ -339,13 +339,13 @@ impl Core {
         let pc = self.pc.wrapping_add(op.offset as u64);
         self.statistics.branches += 1;
         let right = self.predictor.branch(pc, taken, op.imm < 0);
-        self.end_block(blocks, block);
-        if !right {
-            self.mispredicted();
-        } else if taken {
-            self.base += self.costs.jump_penalty;
-            self.statistics.stall_branch += self.costs.jump_penalty;
-        }
+        let penalty = match (right, taken) {
+            (false, _) => self.mispredicted(),
+            (true, true) => self.costs.jump_penalty,
+            (true, false) => 0,
+        };
+        self.end_block(blocks, block, penalty);
+        self.statistics.stall_branch += penalty;
         self.pc = pc.wrapping_add(if taken {
             op.imm as i64 as u64
         } else {
@@ -353,11 +353,10 @@ impl Core {
         });
     }
 
-    #[inline(never)]
-    fn mispredicted(&mut self) {
-        self.base += self.costs.branch_penalty;
+    /// Counts a wrong prediction; its penalty in ticks.
+    fn mispredicted(&mut self) -> Tick {
         self.statistics.mispredictions += 1;
-        self.statistics.stall_branch += self.costs.branch_penalty;
+        self.costs.branch_penalty
     }
 
     #[inline(never)]
@@ -368,8 +367,7 @@ impl Core {
         if is_link(op.rd) {
             self.predictor.call(link);
         }
-        self.end_block(blocks, block);
-        self.base += self.costs.jump_penalty;
+        self.end_block(blocks, block, self.costs.jump_penalty);
         self.statistics.stall_branch += self.costs.jump_penalty;
         self.pc = pc.wrapping_add(op.imm as i64 as u64);
     }
@@ -379,14 +377,13 @@ impl Core {
     fn jump_indirect(&mut self, (blocks, block): (&BlockCache, &Block), op: &Op, target: u64) {
         let link = self.pc.wrapping_add(op.offset as u64 + op.length as u64);
         self.x[op.rd as usize & 63] = link;
-        self.end_block(blocks, block);
         let pops = is_link(op.rs1) && op.rs1 != op.rd;
-        if pops && self.predictor.returns_to(target) {
-            self.base += self.costs.jump_penalty;
-            self.statistics.stall_branch += self.costs.jump_penalty;
-        } else {
-            self.mispredicted();
-        }
+        let penalty = match pops && self.predictor.returns_to(target) {
+            true => self.costs.jump_penalty,
+            false => self.mispredicted(),
+        };
+        self.end_block(blocks, block, penalty);
+        self.statistics.stall_branch += penalty;
         if is_link(op.rd) {
             self.predictor.call(link);
         }

@@ -80,7 +80,7 @@ impl Core {
             .send_remote(bus, now, physical, bytes, Action::Load(*op))
             .ok_or(Self::fault(Need::Read, address))?;
         self.statistics.loads += 1;
-        self.pending.push(op.masks().1, Completion::Token(token));
+        self.push_pending(op.masks().1, Completion::Token(token));
         Ok(0)
     }
 
@@ -128,7 +128,7 @@ impl Core {
         if a::releases(op) {
             self.releasing = Some(token);
         }
-        self.pending.push(op.masks().1, Completion::Token(token));
+        self.push_pending(op.masks().1, Completion::Token(token));
     }
 
     /// `None`: nothing answers at this address.

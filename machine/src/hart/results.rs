@@ -81,6 +81,7 @@ impl Core {
         for &(registers, done) in blocks.late(block) {
             let at = self.base + Tick::from(done) * self.costs.cycle;
             self.results.note(registers, at);
+            self.under_way = true;
         }
     }
 
@@ -92,6 +93,7 @@ impl Core {
         for &(registers, done) in results.filter(|one| one.1 > u32::from(cycle)) {
             let at = self.base + Tick::from(done) * self.costs.cycle;
             self.results.note(registers, at);
+            self.under_way = true;
         }
     }
 
