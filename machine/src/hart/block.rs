@@ -53,7 +53,7 @@ impl Block {
     /// Whether a result is not ready when the block ends.
     #[inline(always)]
     pub fn is_late(&self) -> bool {
-        self.late != 0
+        self.beyond != 0
     }
 
     fn range(&self) -> std::ops::Range<usize> {
@@ -435,14 +435,14 @@ impl BlockCache {
             self.late.extend(late);
         }
         let late = &self.late[late_first..];
-        let beyond = late.iter().map(|(_, done)| done - next).max();
-        // No number of cycles reaches the end of its type: a line has few instructions.
+        // 0 if nothing is late.
+        let beyond = late.iter().fold(0, |most, (_, done)| most.max(done - next));
         let narrow = |cycles: u32| cycles.min(u16::MAX.into()) as u16;
         Block {
             cycles: narrow(next),
             late: late.len() as u8,
             late_first: late_first as u32,
-            beyond: narrow(beyond.unwrap_or(0)),
+            beyond: narrow(beyond),
             ..block
         }
     }
