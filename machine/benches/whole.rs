@@ -1,7 +1,9 @@
 //! The whole machine with every timing model on: one tile as in the catalogue's platform `single`, or eight tiles with data
-//! transfer units.
+//! transfer units, and the kernel's, which sleeps.
 
-use bulkhead_abi::dtu::{Endpoint, MemoryEndpoint, TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE};
+use bulkhead_abi::dtu::{
+    Endpoint, MemoryEndpoint, SendEndpoint, TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
+};
 use bulkhead_machine::config::*;
 use bulkhead_machine::hart::HartConfig;
 use bulkhead_machine::image::Image;
@@ -32,7 +34,7 @@ fn unit() -> DtuConfig {
     }
 }
 
-/// The figures of `catalog/platforms/single.xml`; with units if `tiled`.
+/// The figures of `catalog/platforms/single.xml`; with units, and one more tile for a kernel, if `tiled`.
 pub fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
     let hart = HartConfig {
         ticks_per_cycle: 4,
@@ -45,7 +47,7 @@ pub fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
         l1d: Some(cache(16 << 10, 4, 1, 2)),
         l2: Some(cache(512 << 10, 8, 12, 8)),
         dtu: tiled.then(unit),
-        privileged: id == 0,
+        privileged: id == tiles,
         exit: true,
         uart: true,
         ..TileConfig::new(id, hart.clone())
@@ -59,7 +61,7 @@ pub fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
         },
         ticks_per_second: SECOND,
         timebase_hz: 10_000_000,
-        tiles: (0..tiles).map(tile).collect(),
+        tiles: (0..tiles + u16::from(tiled)).map(tile).collect(),
         memories: vec![MemoryConfig {
             id: MEMORY,
             dram: DramConfig {
@@ -126,7 +128,7 @@ pub fn run_on(config: &PlatformConfig, program: &Path) -> (u64, u64) {
 }
 
 /// Runs a program for this many milliseconds of the chip on this many tiles, each with its own memory in the same memory
-/// tile. Returns the number of instructions of all tiles.
+/// tile. Each could call the kernel, whose tile sleeps, and no other: as tiles of a tiled system that compute. Returns the number of instructions of all tiles.
 pub fn run_tiles(program: &Path, tiles: u16, milliseconds: u64) -> u64 {
     let mut machine = Machine::new(&platform(tiles, true)).expect("a valid platform");
     for tile in 0..tiles {
@@ -137,10 +139,10 @@ pub fn run_tiles(program: &Path, tiles: u16, milliseconds: u64) -> u64 {
             base: tile as u64 * SHARE,
             size: SHARE,
         };
-        machine
-            .unit_mut(tile)
-            .expect("a unit")
-            .set_endpoint(0, Endpoint::Memory(endpoint));
+        let call = SendEndpoint::new(TILEMUX_ACTIVITY, (tiles, 0), 0, 1, 512);
+        let unit = machine.unit_mut(tile).expect("a unit");
+        unit.set_endpoint(0, Endpoint::Memory(endpoint));
+        unit.set_endpoint(8, Endpoint::Send(call));
         load(&mut machine, tile, program);
     }
     assert_eq!(MEMORY_BASE, bulkhead_abi::memory_map::MEMORY_BASE);

@@ -228,8 +228,13 @@ impl Fabric {
 
     /// Whether a processing tile has this number.
     pub fn is_processing(&self, id: TileId) -> bool {
+        self.processing(id).is_some()
+    }
+
+    /// The position of a processing tile.
+    pub fn processing(&self, id: TileId) -> Option<usize> {
         let position = self.network.position(id);
-        position.is_some_and(|position| position < self.processing)
+        position.filter(|position| *position < self.processing)
     }
 
     /// Takes a packet from a processing tile. Returns the time of its first event.
@@ -239,7 +244,7 @@ impl Fabric {
     pub fn send(&mut self, at: Tick, packet: Box<Packet>) -> Result<Tick, Box<Packet>> {
         let ends = [packet.source, packet.destination].map(|id| self.network.position(id));
         let request = !packet.kind.is_response();
-        let answered = !matches!(packet.kind, PacketKind::Interrupt { .. });
+        let answered = packet.kind.is_answered();
         let head = self.network.inject(at, packet)?;
         assert!(
             head >= self.now,

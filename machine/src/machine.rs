@@ -6,7 +6,8 @@
 //! by the fabric at `t + entry` (interface), and an event of the fabric at `t` is first seen by a tile at `t + exit`
 //! (serialisation, link, interface). So if no tile can hand over a packet before `t`, the fabric may process every event before
 //! `t + entry`. A tile with something in transit to it may run up to `n + exit`, where `n` is the fabric's next event. Every tile
-//! may run up to the next possible command of another tile's unit + `across` (entry, injection link, router, exit). Within its
+//! may run up to the next possible command of another tile's unit + `across` (entry, injection link, router, exit), and further if no endpoint of that
+//! unit leads to it ([`reach`]). Within its
 //! window, a tile processes its own events and its hart's blocks in time order. Hence the order in which a tile sees events
 //! depends only on their times, never on the boundaries of windows: a tile that shares nothing has the same timeline whatever
 //! others do. This is the conservative scheme of Chandy and Misra (IEEE Transactions on Software Engineering 5, 1979) with the
@@ -19,6 +20,7 @@ mod ended;
 mod ledger;
 mod mesh;
 mod parts;
+mod reach;
 
 pub use cables::Outgoing;
 
@@ -31,13 +33,14 @@ use crate::hart::{Hart, UnhandledTrap};
 use crate::ledger::{ProcessorTime, RequestsTime, Resource};
 use crate::observe::{Marker, Observer};
 use crate::tcm::TcmMap;
-use crate::tile::{End, Tile};
+use crate::tile::{End, Moments, Tile};
 use crate::timeline::Timeline;
 use crate::types::{Owner, Tick, TileId, later};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use cables::Cables;
 use mesh::Mesh;
 use parts::Parts;
+use reach::Reach;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -112,15 +115,42 @@ struct Times {
     packet: Tick,
     /// The same for packets to another processing tile.
     command: Tick,
+    /// Its next event.
+    event: Tick,
+    /// Changes with the tiles that its unit can send to.
+    rights: u64,
+    /// `command` when the window began.
+    announced: Tick,
+    /// From something that wakes its hart to a packet of that hart for another tile: 0 if the hart does not sleep.
+    wakes: Tick,
 }
 
 impl Times {
     fn of(tile: &Tile) -> Self {
+        let Moments {
+            next,
+            packet,
+            command,
+            event,
+            wakes,
+        } = tile.moments();
         Self {
-            next: tile.next_time(),
-            packet: tile.next_packet(),
-            command: tile.next_command(),
+            next,
+            packet,
+            command,
+            event,
+            rights: tile.unit().map_or(0, Dtu::rights),
+            announced: command,
+            wakes,
         }
+    }
+
+    /// Something will arrive at this moment.
+    fn arrives(&mut self, at: Tick) {
+        self.next = self.next.min(at);
+        self.packet = self.packet.min(at);
+        self.command = self.command.min(at);
+        self.event = self.event.min(at);
     }
 }
 
@@ -135,6 +165,7 @@ pub struct Machine {
     fabric: Fabric,
     /// Per tile. Kept together because every window examines all of them.
     times: Vec<Times>,
+    reach: Reach,
     now: Tick,
     entry: Tick,
     exit: Tick,
@@ -186,6 +217,7 @@ impl Machine {
             mesh: Mesh::new(config, across),
             parts: Parts::new(config, across),
             times: Vec::new(),
+            reach: Reach::default(),
             fabric,
             now: 0,
             entry,
@@ -646,19 +678,21 @@ impl Machine {
     }
 
     fn window(&mut self, limit: Tick) -> Option<Outcome> {
-        let mut first = Tick::MAX;
-        let mut packet = Tick::MAX;
-        for times in &self.times {
-            first = first.min(times.next);
-            packet = packet.min(times.packet);
-        }
+        let (tiles, fabric) = (&self.tiles, &self.fabric);
+        let mut announced = self.reach.begin(&mut self.times, |i| {
+            let targets = tiles[i].unit().and_then(Dtu::leads_to)?;
+            Some(targets.filter_map(|tile| fabric.processing(tile)).collect())
+        });
         // No frame that leaves from now on reaches the other end of its cable before this moment.
-        let cables = later(first.min(self.fabric.next_time()), self.cables.lookahead);
-        packet = packet.min(cables);
+        let cables = later(
+            announced.first.min(self.fabric.next_time()),
+            self.cables.lookahead,
+        );
+        announced.packet = announced.packet.min(cables);
         // The fabric goes first; it may be ahead of the tiles by the entry lookahead.
         loop {
             let next = self.fabric.next_time();
-            if next >= later(packet, self.entry) || next >= limit {
+            if next >= later(announced.packet, self.entry) || next >= limit {
                 break;
             }
             let Some(delivery) = self.fabric.step() else {
@@ -666,13 +700,10 @@ impl Machine {
             };
             let (at, position) = (delivery.at, delivery.position);
             self.tiles[position].deliver(delivery);
-            let times = &mut self.times[position];
-            times.next = times.next.min(at);
-            times.packet = times.packet.min(at);
-            times.command = times.command.min(at);
-            first = first.min(at);
-            packet = packet.min(at);
+            self.times[position].arrives(at);
+            announced.arrives(position, at);
         }
+        let first = announced.first;
         let fabric_next = self.fabric.next_time();
         if first >= limit && fabric_next >= limit {
             if first == Tick::MAX && fabric_next == Tick::MAX {
@@ -681,32 +712,27 @@ impl Machine {
             self.now = self.now.max(limit);
             return Some(Outcome::Limit);
         }
-        // The two earliest moments at which a tile may send something to another one.
-        let (mut command, mut second, mut who) = (Tick::MAX, Tick::MAX, usize::MAX);
-        for (i, times) in self.times.iter().enumerate() {
-            if times.command < command {
-                second = command;
-                command = times.command;
-                who = i;
-            } else {
-                second = second.min(times.command);
-            }
-        }
         let arrival = later(fabric_next, self.exit);
         let mut ended = false;
         for (i, tile) in self.tiles.iter_mut().enumerate() {
-            let others = if i == who { second } else { command };
-            // Nothing for this tile is in transit: another tile would have to be reached first and send it something.
+            // Nothing that exists concerns this tile, and it waits for no answer: another one must be able to send to it, or be reached by something first.
             let others = if self.fabric.may_arrive(i) {
-                arrival.min(later(others, self.across))
+                arrival.min(later(announced.anybody_but(i), self.across))
             } else {
-                later(arrival.min(others), self.across)
+                let known = (&self.times[..], &announced);
+                self.reach.uncalled(i, known, arrival, self.across)
             };
             let horizon = others.min(limit).min(cables);
             if self.times[i].next < horizon {
                 tile.run(horizon, &mut self.fabric);
                 ended |= tile.end().is_some();
-                self.times[i] = Times::of(tile);
+                let times = Times::of(tile);
+                debug_assert!(
+                    times.rights == self.times[i].rights || self.times[i].event < horizon,
+                    "the unit of tile {} can send to others than before, and nothing happened before {horizon} that could change this",
+                    tile.id()
+                );
+                self.times[i] = times;
             }
         }
         if first != Tick::MAX {

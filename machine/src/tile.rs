@@ -189,6 +189,21 @@ struct Local {
     timeline: Option<Box<Timeline>>,
 }
 
+/// When a tile acts next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moments {
+    /// Its next event or block.
+    pub next: Tick,
+    /// The earliest moment at which it may hand a packet to the network.
+    pub packet: Tick,
+    /// The same for packets to another processing tile.
+    pub command: Tick,
+    /// Its next event.
+    pub event: Tick,
+    /// From something that wakes its harts to a packet of theirs for another processing tile: 0 if they do not sleep.
+    pub wakes: Tick,
+}
+
 /// A processing tile.
 pub struct Tile {
     hart: Hart,
@@ -508,33 +523,36 @@ impl Tile {
         self.second.as_ref().map_or(Tick::MAX, |s| s.next_time())
     }
 
-    /// A moment before which this tile hands no packet to the network: a hart's miss leaves after the second-level look-up, and a
-    /// command of the unit after its start-up.
+    /// When the tile acts next, and what it may then do to others: a hart's miss leaves after the second-level look-up, and a command of the unit after its
+    /// start-up.
     #[inline]
-    pub fn next_packet(&self) -> Tick {
-        let hart = later(self.hart_time(), self.local.hart_lookahead);
-        hart.min(self.local.next_event())
-    }
-
-    /// A moment before which this tile hands no packet for another processing tile to the network: commands of the unit must
-    /// start up first.
-    #[inline]
-    pub fn next_command(&self) -> Tick {
-        let hart = later(self.hart_time(), self.command_lookahead);
-        hart.min(self.local.next_event())
+    pub fn moments(&self) -> Moments {
+        let (hart, event) = (self.hart_time(), self.local.next_event());
+        Moments {
+            next: hart.min(event),
+            packet: later(hart, self.local.hart_lookahead).min(event),
+            command: later(hart, self.command_lookahead).min(event),
+            event,
+            wakes: match hart {
+                Tick::MAX => self.command_lookahead,
+                _ => 0,
+            },
+        }
     }
 
     /// Processes all events and blocks before `horizon`, or fewer, so that the tile never overtakes anything that it asked for
     /// itself.
     pub fn run(&mut self, horizon: Tick, fabric: &mut Fabric) {
         self.local.limit = Tick::MAX;
-        self.local.announced = (self.next_packet(), self.next_command());
+        let announced = self.moments();
+        self.local.announced = (announced.packet, announced.command);
         loop {
             let event = self.local.next_event();
             let end = horizon.min(self.local.limit);
             if cfg!(debug_assertions) {
                 // This is what the tile would have announced, had its window ended here.
-                self.local.announced = (self.next_packet(), self.next_command());
+                let announced = self.moments();
+                self.local.announced = (announced.packet, announced.command);
             }
             // A tile that ended the run stops at once: without other tiles, its window may be endless.
             if self.local.end.is_some() {

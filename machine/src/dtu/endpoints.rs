@@ -3,6 +3,7 @@
 //! Why it exists: everything that a tile may do to others is state in this file, so its rules are in one place and are tested against a
 //! simple model. It does not know time, packets or commands, and it never writes memory.
 
+use crate::types::TileId;
 use bulkhead_abi::dtu::{
     DtuError, ENDPOINT_WORDS, Endpoint, MESSAGE_MAX, NO_ENDPOINT, ReceiveEndpoint, SLOTS_MAX,
     SendEndpoint, UNLIMITED_CREDITS,
@@ -71,11 +72,22 @@ pub struct ReplyRight {
     generation: u64,
 }
 
+/// The tile that an endpoint leads to.
+fn target(words: &[u64; ENDPOINT_WORDS]) -> Option<TileId> {
+    match Endpoint::unpack(*words) {
+        Endpoint::Send(send) => Some(send.target_tile),
+        Endpoint::Memory(memory) => Some(memory.target_tile),
+        Endpoint::Receive(_) | Endpoint::Invalid => None,
+    }
+}
+
 /// All endpoints of a unit.
 #[derive(Clone, Debug)]
 pub struct EndpointFile {
     /// Counts the configurations of all endpoints. At one per nanosecond it would wrap after 584 years.
     epoch: u64,
+    /// Counts the changes of where endpoints lead.
+    led_elsewhere: u64,
     words: Vec<[u64; ENDPOINT_WORDS]>,
     side: Vec<Side>,
     shares: Vec<Shares>,
@@ -86,6 +98,7 @@ impl EndpointFile {
     pub fn new(count: u16) -> Self {
         Self {
             epoch: 0,
+            led_elsewhere: 0,
             words: vec![[0; ENDPOINT_WORDS]; count.into()],
             side: vec![Side::default(); count.into()],
             shares: vec![Shares::default(); count.into()],
@@ -111,9 +124,11 @@ impl EndpointFile {
         let Some(words) = self.words.get_mut(usize::from(index)) else {
             return false;
         };
+        let old = target(words);
         if let Some(register) = words.get_mut(word) {
             *register = value;
         }
+        self.led_elsewhere += u64::from(target(words) != old);
         self.configured(index);
         true
     }
@@ -123,7 +138,9 @@ impl EndpointFile {
         let Some(words) = self.words.get_mut(usize::from(index)) else {
             return false;
         };
+        let old = target(words);
         *words = endpoint.pack();
+        self.led_elsewhere += u64::from(target(words) != old);
         self.configured(index);
         true
     }
@@ -191,8 +208,20 @@ impl EndpointFile {
     /// Stores a changed endpoint without counting this as a configuration.
     fn update(&mut self, index: u16, endpoint: Endpoint) {
         if let Some(words) = self.words.get_mut(usize::from(index)) {
+            let old = target(words);
             *words = endpoint.pack();
+            self.led_elsewhere += u64::from(target(words) != old);
         }
+    }
+
+    /// Changes whenever [`Self::targets`] changes.
+    pub fn led_elsewhere(&self) -> u64 {
+        self.led_elsewhere
+    }
+
+    /// The tiles that endpoints lead to, one for each of them: receivers, senders that may be answered, and memories.
+    pub fn targets(&self) -> impl Iterator<Item = TileId> {
+        self.words.iter().filter_map(target)
     }
 
     fn receive_of(&self, index: u16, activity: u16) -> Result<ReceiveEndpoint, DtuError> {

@@ -189,7 +189,7 @@ impl Dtu {
     /// The kernel says on whose behalf it sends its next request. No other software may name activities of other tiles, so this has no
     /// effect unless the unit is privileged.
     pub fn asks_for(&mut self, asker: Option<Owner>) {
-        if self.features & FEATURE_PRIVILEGED != 0 {
+        if self.is_privileged() {
             self.asks_for = asker;
         }
     }
@@ -357,6 +357,22 @@ impl Dtu {
         } else {
             Err(fault)
         }
+    }
+
+    /// Changes whenever [`Self::leads_to`] changes.
+    pub fn rights(&self) -> u64 {
+        self.endpoints.led_elsewhere() << 1 | u64::from(self.is_privileged())
+    }
+
+    /// The tiles to which the unit can send something of its own accord, one for each endpoint that leads there. `None`: to any, because its own software
+    /// may write the endpoints.
+    pub fn leads_to(&self) -> Option<impl Iterator<Item = TileId>> {
+        (!self.is_privileged()).then(|| self.endpoints.targets())
+    }
+
+    /// Its own software may write its endpoints.
+    fn is_privileged(&self) -> bool {
+        self.features & FEATURE_PRIVILEGED != 0
     }
 
     fn kind(&self, tile: TileId) -> TileKind {

@@ -145,7 +145,7 @@ impl Dtu {
                 self.timer_expired = false;
                 self.update_interrupt(env);
             }
-            _ if self.features & FEATURE_PRIVILEGED != 0 => {
+            _ if self.is_privileged() => {
                 self.external_write(env, offset, value);
             }
             _ => {}

@@ -100,10 +100,7 @@ impl Machine {
                         continue;
                     };
                     self.tiles[to].deliver_frame(at, frame);
-                    let times = &mut self.times[to];
-                    times.next = times.next.min(at);
-                    times.packet = times.packet.min(at);
-                    times.command = times.command.min(at);
+                    self.times[to].arrives(at);
                 }
             }
         }

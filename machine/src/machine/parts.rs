@@ -165,7 +165,10 @@ impl Parts {
                 (cluster.next_time(), cluster.next_packet())
             }
             Place::Tile(index) if tiles[index].end().is_some() => (Tick::MAX, Tick::MAX),
-            Place::Tile(index) => (tiles[index].next_time(), tiles[index].next_packet()),
+            Place::Tile(index) => {
+                let moments = tiles[index].moments();
+                (moments.next, moments.packet)
+            }
             Place::Engine(index) => {
                 let next = self.engines[index].next_time();
                 (next, next)

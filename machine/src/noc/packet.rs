@@ -230,6 +230,20 @@ impl PacketKind {
         }
     }
 
+    /// Whether the packet gets an answer: interrupts and the parts of a message but its last one do not.
+    pub const fn is_answered(&self) -> bool {
+        match self {
+            PacketKind::Interrupt { .. } => false,
+            PacketKind::Message {
+                header,
+                offset,
+                payload,
+                ..
+            } => *offset as usize + payload.len() >= header.length as usize,
+            _ => !self.is_response(),
+        }
+    }
+
     /// Whether the packet answers another one.
     pub const fn is_response(&self) -> bool {
         matches!(
