@@ -252,6 +252,8 @@ pub mod ring {
 
 /// Markers of the kernel, of kinds that only it uses; the value is the number of the task, 0 being the most urgent.
 pub mod marker {
+    /// All kinds that only the kernel makes.
+    pub const ALL: core::ops::RangeInclusive<u16> = 0x7E0..=0x7FF;
     /// Tasks are ready because of a tick: the value is a set, with a bit for the number of each.
     pub const RELEASE: u16 = 0x7E0;
     /// Its job begins: the last instruction before the task's own first one.

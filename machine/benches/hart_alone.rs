@@ -106,7 +106,7 @@ impl Bus for SmallBus {
     fn timer(&self, now: u64) -> u64 {
         now
     }
-    fn marker(&mut self, _: u64, _: u16, _: u64, _: bool) {}
+    fn marker(&mut self, _: u64, _: u64, _: u16, _: u64, _: bool) {}
 }
 
 /// Runs a program to its end. Returns the number of instructions.

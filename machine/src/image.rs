@@ -506,6 +506,23 @@ impl Resolver {
         all
     }
 
+    /// Whether debug information says that an address, and whatever it was inlined into, was compiled from Rust.
+    pub fn is_rust(&self, pc: u64) -> bool {
+        let lines = self.lines.as_ref().filter(|_| self.is_code(pc));
+        let Some(Ok(mut frames)) = lines.map(|lines| lines.find_frames(pc).skip_all_loads()) else {
+            return false;
+        };
+        let mut count = 0;
+        while let Ok(Some(frame)) = frames.next() {
+            let language = frame.function.and_then(|name| name.language);
+            if language != Some(gimli::DW_LANG_Rust) {
+                return false;
+            }
+            count += 1;
+        }
+        count > 0
+    }
+
     fn function(&self, pc: u64) -> Option<(String, u64)> {
         let after = self.functions.partition_point(|f| f.0 <= pc);
         let nearest = self.functions[..after].last()?.0;

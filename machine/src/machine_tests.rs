@@ -228,6 +228,42 @@ fn prints_and_exits() {
     assert_eq!(stats.harts[0].counters.instructions as usize, p.here());
 }
 
+/// Of two hints in a loop, whichever pipeline executes them, each has its own address.
+#[test]
+fn markers_have_the_address_of_their_instruction() {
+    let window = crate::hart::IntervalConfig {
+        width: 2,
+        window: 16,
+        load_queue: 4,
+        store_queue: 4,
+        alus: 2,
+        memory_ports: 1,
+        float_units: 1,
+    };
+    for interval in [None, Some(window)] {
+        let mut config = platform(PlatformKind::Bare, 1, 1);
+        config.tiles[0].hart.interval = interval;
+        let mut machine = Machine::new(&config).unwrap();
+        let mut p = Program::default();
+        p.addi(A0, ZERO, 3);
+        let first = p.here();
+        p.marker(A0, 0x100).addi(A0, A0, -1);
+        let second = p.here();
+        p.marker(A0, 0x101);
+        p.branch(1, A0, ZERO, first).exit(0);
+        start(&mut machine, 0, &p);
+        let outcome = machine.run(LIMIT, None);
+        assert!(
+            matches!(outcome, Outcome::Exit { code: 0, .. }),
+            "{outcome:?}"
+        );
+        let at = |number: usize| MEMORY_BASE + 4 * number as u64;
+        let seen: Vec<(u16, u64)> = machine.markers().iter().map(|m| (m.kind, m.pc)).collect();
+        let turn = [(0x100, at(first)), (0x101, at(second))];
+        assert_eq!(seen, turn.repeat(3), "{interval:?}");
+    }
+}
+
 #[test]
 fn tohost_ends_the_run_at_the_store() {
     let mut machine = Machine::new(&platform(PlatformKind::Bare, 1, 1)).unwrap();

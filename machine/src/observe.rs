@@ -25,6 +25,8 @@ pub struct Marker {
     pub kind: u16,
     /// The value of the hint's register.
     pub value: u64,
+    /// The address of the hint.
+    pub pc: u64,
 }
 
 /// The state of a hart.

@@ -210,6 +210,7 @@ impl Chips {
             trapped: other.outcome.and_then(|outcome| machine.trapped(outcome)),
             ticks: machine.now(),
             markers: observed::markers(machine),
+            forged: Vec::new(),
             unkept: machine.unkept_markers(),
             crashes: machine.crashes(),
             running: machine.running(),

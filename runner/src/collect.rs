@@ -456,6 +456,7 @@ mod tests {
             activity: 1,
             kind: kind as u16,
             value,
+            pc: 0,
         }
     }
 

@@ -16,6 +16,7 @@ use bulkhead_machine::observe::Missing;
 use bulkhead_machine::statistics::Statistics;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
+use bulkhead_report::result::Incident;
 use std::collections::BTreeMap;
 
 /// What a console printed, as text. Programs may write anything: characters that do not print (separators of lines and paragraphs,
@@ -82,6 +83,8 @@ pub struct Observed {
     pub ticks: u64,
     /// Every marker that was kept.
     pub markers: Vec<MarkerEvent>,
+    /// Markers that somebody forged are not among them; this tells of them.
+    pub forged: Vec<Incident>,
     /// Tiles with more markers than are kept, and how many of each were dropped.
     pub unkept: Vec<(u16, u64)>,
     /// Registers and stacks of programs that crashed.
@@ -143,6 +146,7 @@ pub fn markers(machine: &Machine) -> Vec<MarkerEvent> {
             activity: marker.activity,
             kind: marker.kind,
             value: marker.value,
+            pc: marker.pc,
         })
         .collect()
 }

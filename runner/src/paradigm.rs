@@ -102,6 +102,11 @@ pub trait Paradigm: Sync {
         locate: &dyn Fn(&str, u64) -> Option<String>,
     ) -> Vec<Incident>;
 
+    /// Takes away the markers that only a kernel makes and that something else made, and tells of them.
+    fn disown(&self, _: &System, _: &[Program], _: &mut Vec<MarkerEvent>) -> Vec<Incident> {
+        Vec::new()
+    }
+
     /// The name of the program of a task or core, if those are not applications.
     fn image_of(&self, _: &System, _: &str) -> Option<String> {
         None

@@ -350,6 +350,9 @@ fn of_variants(
     })
     .into_iter()
     .collect::<Result<Vec<Observed>, Error>>()?;
+    for (job, seen) in jobs.iter().zip(&mut observed) {
+        disown(paradigm, &job.system, &programs, seen)?;
+    }
     let besides: Vec<(BesideRun, Job<'_>, Observed)> = besides
         .into_iter()
         .zip(jobs.split_off(wanted))
@@ -552,6 +555,22 @@ pub fn provenance(system: &System, options: &Options, programs: &[Program]) -> P
     }
 }
 
+/// Takes away markers that nobody believes, on both chips.
+fn disown(
+    paradigm: &dyn Paradigm,
+    system: &System,
+    programs: &[Program],
+    seen: &mut Observed,
+) -> Result<(), Error> {
+    seen.forged = paradigm.disown(system, programs, &mut seen.markers);
+    if let (Some(peer), Some(other)) = (&system.peer, &mut seen.other) {
+        let paradigm = paradigm_of(&peer.system)?;
+        let other = &mut other.observed;
+        other.forged = paradigm.disown(&peer.system, programs, &mut other.markers);
+    }
+    Ok(())
+}
+
 /// Extracts what happened on a chip.
 fn read(
     paradigm: &dyn Paradigm,
@@ -568,6 +587,7 @@ fn read(
     let mut incidents = incidents(paradigm, system, programs, &said, seen);
     incidents.extend(trapped(names, seen, seen.outcome, &end, outside.as_ref()));
     incidents.extend(unexplained(system, &end, &incidents));
+    incidents.extend(seen.forged.iter().cloned());
     incidents.extend(unseen::incidents(names, &seen.markers, &seen.unkept));
     incidents.extend(seen.unread.map(unseen::unread));
     let mut lives = paradigm.lives(system, seen);
@@ -722,6 +742,7 @@ fn peer_incidents(
     let end = own.as_ref().unwrap_or(end);
     let said = Said::of(&names, &other.observed, end, other.observed.ticks);
     let mut all = incidents(paradigm, &peer.system, programs, &said, &other.observed);
+    all.extend(other.observed.forged.iter().cloned());
     if let (Some(outcome), Some(own)) = (other.outcome, &own) {
         let seen = &other.observed;
         all.extend(trapped(&names, seen, outcome, own, outside.as_ref()));

@@ -271,6 +271,7 @@ pub fn execute_beside(
         trapped: machine.trapped(outcome),
         ticks: machine.now(),
         markers: markers(machine),
+        forged: Vec::new(),
         unkept: machine.unkept_markers(),
         crashes: machine.crashes(),
         running: machine.running(),

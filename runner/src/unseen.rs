@@ -78,6 +78,7 @@ mod tests {
             activity,
             kind: 5,
             value: 0,
+            pc: 0,
         };
         markers.extend([mark(10, 2), mark(20, 5), mark(30, 5)]);
         let names = of(&system, &markers);

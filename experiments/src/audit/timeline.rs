@@ -134,6 +134,7 @@ mod tests {
             activity: 0,
             kind,
             value,
+            pc: 0,
         }
     }
 

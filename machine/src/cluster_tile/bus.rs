@@ -302,7 +302,7 @@ impl Bus for ClusterBus<'_> {
         self.devices.time(now)
     }
 
-    fn marker(&mut self, now: Tick, kind: u16, value: u64, machine_mode: bool) {
+    fn marker(&mut self, now: Tick, pc: u64, kind: u16, value: u64, machine_mode: bool) {
         let known = MarkerKind::from_code(kind);
         // Markers about other activities are ignored in user mode, and those of schedules always, because this tile has no
         // multiplexer.
@@ -317,6 +317,7 @@ impl Bus for ClusterBus<'_> {
             activity: side.owner.activity,
             kind,
             value,
+            pc,
         };
         if side.markers.len() < MARKERS_MAX {
             side.markers.push(marker);

@@ -329,8 +329,9 @@ pub trait Bus {
     fn limit(&self) -> Tick {
         Tick::MAX
     }
-    /// The software executed a marker hint (`slti x0, rs1, kind`), in machine mode or not. Must not change anything that software can see.
-    fn marker(&mut self, now: Tick, kind: u16, value: u64, machine_mode: bool);
+    /// The software executed a marker hint (`slti x0, rs1, kind`) at the address `pc`, in machine mode or not. Must not change anything that software
+    /// can see.
+    fn marker(&mut self, now: Tick, pc: u64, kind: u16, value: u64, machine_mode: bool);
     /// Software in machine mode has just reported that the program of `trap` crashed. `stores` are the hart's stores that have not
     /// reached memory: physical address, bytes and value. Must not change anything that software can see.
     fn crashed(&mut self, _now: Tick, _trap: &UserTrap, _stores: &[(u64, u8, u64)]) {}

@@ -188,7 +188,10 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
                 Kind::Sh => store!(2, b),
                 Kind::Sw => store!(4, b),
                 Kind::Sd => store!(8, b),
-                Kind::Marker => core.mark(bus, op, a, core.base + op.cycle as Tick * cycle),
+                Kind::Marker => {
+                    let pc = core.pc.wrapping_add(op.offset as u64);
+                    core.mark(bus, op, (pc, a), core.base + op.cycle as Tick * cycle)
+                }
                 Kind::Fence => attempt!(core.wait_all(op.cycle as Tick * cycle)),
                 Kind::CacheBlock => {
                     let bits = blocks.bits(block, index);
@@ -290,11 +293,11 @@ fn careful(core: &mut Core, op: &Op, mask: u64, cycle: Tick) -> Result<(), Exit>
 }
 
 impl Core {
-    /// A marker hint with the value `a`.
+    /// A marker hint with the value `a` at an address.
     #[inline(always)]
-    pub fn mark<B: Bus>(&mut self, bus: &mut B, op: &Op, a: u64, now: Tick) {
+    pub fn mark<B: Bus>(&mut self, bus: &mut B, op: &Op, (pc, a): (u64, u64), now: Tick) {
         let machine_mode = self.privilege == Privilege::Machine;
-        bus.marker(now, op.imm as u16, a, machine_mode);
+        bus.marker(now, pc, op.imm as u16, a, machine_mode);
         if op.imm == MarkerKind::ActivityFault as i32 && machine_mode {
             self.report_crash(bus, now, a);
         }

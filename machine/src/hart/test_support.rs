@@ -345,7 +345,7 @@ impl Bus for FlatBus {
     fn limit(&self) -> Tick {
         self.events.keys().next().map_or(Tick::MAX, |(at, _)| *at)
     }
-    fn marker(&mut self, now: Tick, kind: u16, value: u64, _: bool) {
+    fn marker(&mut self, now: Tick, _: u64, kind: u16, value: u64, _: bool) {
         self.markers.push((now, kind, value));
     }
 }

@@ -111,8 +111,8 @@ fn a_miss_delays_only_the_use() {
         fn timer(&self, now: Tick) -> u64 {
             now
         }
-        fn marker(&mut self, now: Tick, kind: u16, value: u64, machine_mode: bool) {
-            self.0.marker(now, kind, value, machine_mode);
+        fn marker(&mut self, now: Tick, pc: u64, kind: u16, value: u64, machine_mode: bool) {
+            self.0.marker(now, pc, kind, value, machine_mode);
         }
     }
     let program = assemble(|a| {

@@ -311,7 +311,7 @@ impl Bus for LocalBus<'_> {
         self.parts.clint.time(now)
     }
 
-    fn marker(&mut self, now: Tick, kind: u16, value: u64, machine_mode: bool) {
+    fn marker(&mut self, now: Tick, pc: u64, kind: u16, value: u64, machine_mode: bool) {
         let known = MarkerKind::from_code(kind);
         // Markers about other activities are ignored in user mode. Schedule markers are always ignored, because this tile has no
         // multiplexer.
@@ -326,6 +326,7 @@ impl Bus for LocalBus<'_> {
             activity: parts.owner.activity,
             kind,
             value,
+            pc,
         };
         if parts.markers.len() < MARKERS_MAX {
             parts.markers.push(marker);

@@ -201,6 +201,8 @@ impl<const TCM: bool> TileBus<'_, TCM> {
                 activity: since.activity,
                 kind: kind as u16,
                 value: since.moment,
+                // The machine tells it, not a hint.
+                pc: 0,
             });
         }
     }
@@ -679,7 +681,7 @@ impl<const TCM: bool> Bus for TileBus<'_, TCM> {
         self.local.clint.time(now)
     }
 
-    fn marker(&mut self, now: Tick, kind: u16, value: u64, machine_mode: bool) {
+    fn marker(&mut self, now: Tick, pc: u64, kind: u16, value: u64, machine_mode: bool) {
         let known = MarkerKind::from_code(kind);
         // A program that could lie about others is not believed: for such a program, the marker is a no-op, as on any other chip.
         if known.is_some_and(MarkerKind::is_privileged) && !machine_mode {
@@ -698,6 +700,7 @@ impl<const TCM: bool> Bus for TileBus<'_, TCM> {
             activity: self.local.owner.activity,
             kind,
             value,
+            pc,
         };
         self.local.saw(now, Event::Marker { kind, value });
         let room = match known {

@@ -89,6 +89,7 @@ fn feed(tracer: &mut Tracer, at: Tick, report: &Report) {
             activity: 3,
             kind: *kind,
             value: *value,
+            pc: 0,
         }),
     }
 }

@@ -19,6 +19,8 @@ pub struct MarkerEvent {
     pub kind: u16,
     /// Value.
     pub value: u64,
+    /// The address of the instruction.
+    pub pc: u64,
 }
 
 /// Begins and ends that belong together.
@@ -95,6 +97,7 @@ mod tests {
             activity: 0,
             kind: 0,
             value,
+            pc: 0,
         }
     }
 

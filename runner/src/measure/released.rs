@@ -81,6 +81,7 @@ mod tests {
             activity: 1,
             kind: kind as u16,
             value,
+            pc: 0,
         };
         let markers: Vec<MarkerEvent> = markers.iter().map(event).collect();
         let found = Released::of(&markers, PER_SECOND, 10_000);

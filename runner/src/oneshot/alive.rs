@@ -42,7 +42,7 @@ pub fn incidents(
 }
 
 /// The tasks of a core, for a text.
-fn tasks(one_shot: &OneShot, core: u16) -> String {
+pub(super) fn tasks(one_shot: &OneShot, core: u16) -> String {
     let tasks = one_shot.on_core(core).into_iter();
     let tasks: Vec<String> = tasks
         .map(|task| format!("`{}`", one_shot.tasks.tasks[task].name))

@@ -252,6 +252,7 @@ mod tests {
             activity: 0,
             kind,
             value,
+            pc: 0,
         };
         // 600 000 counts ahead, and 60 more after a millisecond; the kernel subtracts 600 050, and says that it may be wrong by 12.
         let correction = 0u64.wrapping_sub(600_050);

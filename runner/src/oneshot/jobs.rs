@@ -454,6 +454,7 @@ mod tests {
             activity: 0,
             kind,
             value,
+            pc: 0,
         });
         let events: Vec<MarkerEvent> = events.collect();
         read(&system, one_shot, &events, TICKS).jobs.remove(0)
@@ -479,6 +480,7 @@ mod tests {
                 activity: 0,
                 kind,
                 value,
+                pc: 0,
             });
             read(&system, one_shot, &all.collect::<Vec<_>>(), TICKS)
         };
@@ -554,6 +556,7 @@ mod tests {
             activity: 0,
             kind,
             value,
+            pc: 0,
         });
         let seen = read(&system, one_shot, &events.collect::<Vec<_>>(), TICKS);
         assert_eq!(seen.writes, [vec![30], vec![30], vec![60]]);

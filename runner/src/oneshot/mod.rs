@@ -11,6 +11,7 @@ pub mod clocks;
 pub mod console;
 mod fill;
 pub mod footprint;
+mod forged;
 pub mod guard;
 pub mod host;
 mod images;

@@ -4,13 +4,14 @@
 
 use super::console::{Ring, read};
 use super::images::{self, Filled};
-use super::{alive, clocks, guard, host, jobs, layout, results};
+use super::{alive, clocks, forged, guard, host, jobs, layout, results};
 use crate::error::Error;
 use crate::image::BootImage;
 use crate::measure::MarkerEvent;
 use crate::names::{Names, Naming};
 use crate::observed::{console_text, printed};
 use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
+use crate::places::place_of;
 use crate::programs::{Library, Program};
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_abi::one_shot::{AFTER_LAST, IMAGE_SIZE, NESTED, NO_ROOM, marker};
@@ -20,6 +21,7 @@ use bulkhead_model::System;
 use bulkhead_model::system::OneShot as Described;
 use bulkhead_report::result::{AddedRun, End, Incident, IncidentKind, VariantResult};
 use bulkhead_report::verdict::Promise;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The one-shot RTOS.
@@ -137,6 +139,18 @@ impl Paradigm for OneShot {
         }
     }
 
+    fn disown(
+        &self,
+        system: &System,
+        programs: &[Program],
+        markers: &mut Vec<MarkerEvent>,
+    ) -> Vec<Incident> {
+        match &system.one_shot {
+            Some(one_shot) => forged(system, one_shot, programs, markers),
+            None => Vec::new(),
+        }
+    }
+
     /// The description names tasks; a core is named by its number.
     fn image_of(&self, system: &System, name: &str) -> Option<String> {
         let one_shot = system.one_shot.as_ref()?;
@@ -182,6 +196,36 @@ pub(super) fn loaded(
     }
     boot.guards = guard::rules(system, one_shot);
     Ok(boot)
+}
+
+/// Takes away the markers of kernels that no kernel made. Cores share images; a host core has one of its own.
+fn forged(
+    system: &System,
+    one_shot: &Described,
+    programs: &[Program],
+    markers: &mut Vec<MarkerEvent>,
+) -> Vec<Incident> {
+    let bounds = bulkhead_analysis::plan::one_shot::bounds(one_shot, &system.platform);
+    let named = |name: &str| programs.iter().find(|program| program.name == name);
+    let of_tasks = one_shot.cores().into_iter();
+    let of_tasks = of_tasks.map(|core| (core, Filled::of(system, one_shot, &bounds, core).name()));
+    let of_host = one_shot
+        .host
+        .map(|core| (core, Filled::host(system).name()));
+    let images: BTreeMap<u16, &Program> = of_tasks
+        .chain(of_host)
+        .filter_map(|(core, name)| Some((core, named(&name)?)))
+        .collect();
+    let mut places: BTreeMap<&str, forged::Places> = BTreeMap::new();
+    let is_kernels = |core: u16, pc: u64| {
+        images.get(&core).is_some_and(|program| {
+            let places = places.entry(&program.name);
+            let places = places.or_insert_with(|| forged::Places::of(&program.elf));
+            places.are_kernels(pc)
+        })
+    };
+    let locate = |core: u16, pc: u64| Some(place_of(images.get(&core)?, pc));
+    forged::take(one_shot, markers, is_kernels, locate)
 }
 
 /// Tasks that stopped or exceeded their budget, items that found no place in a queue, cores that stopped or never started.

@@ -434,10 +434,11 @@ fn gone(one_shot: &OneShot, incidents: &[Incident], task: usize) -> Option<Strin
         IncidentKind::Stopped | IncidentKind::KernelStopped => false,
     };
     let end = incidents.iter().find(ends)?;
-    Some(format!(
-        "`{name}` did not run to the end: {}: {}",
-        end.application, end.what
-    ))
+    let what = match end.kind {
+        IncidentKind::Unseen => format!("nobody knows what `{name}` did"),
+        _ => format!("`{name}` did not run to the end"),
+    };
+    Some(format!("{what}: {}: {}", end.application, end.what))
 }
 
 /// Whether it is sure that a task's missing jobs should have come: a task that is there may ask for later releases itself, but one that is gone, or that has never run,

@@ -316,6 +316,7 @@ mod tests {
             activity: 7,
             kind: MarkerKind::HeapRefused as u16,
             value: bytes,
+            pc: 0,
         };
         let locate = |_: &str, _| Some("main (a.c:5)".to_owned());
         let found = incidents(&system, console, &[refused(64), refused(4096)], &locate);

@@ -129,6 +129,7 @@ mod tests {
                 moment: Since::NEVER,
             }
             .pack(),
+            pc: 0,
         };
         let of = |markers: &[MarkerEvent]| {
             let lives = of(&system, markers, &console, 1000, true);

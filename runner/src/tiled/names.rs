@@ -273,6 +273,7 @@ pub fn begin(
         activity: KERNEL_ACTIVITY,
         kind: kind as u16,
         value,
+        pc: 0,
     };
     let words = Name::new(name).unwrap_or_default().to_words();
     let first = marker(MarkerKind::ActivityBegins, begins.pack());

@@ -318,6 +318,7 @@ mod tests {
             activity: 3,
             kind: MarkerKind::JobRelease as u16,
             value: 7,
+            pc: 0,
         };
         let console = format!("{SENSOR}{ACTUATOR}[controller] waits\n");
         // Hogs are in the background.

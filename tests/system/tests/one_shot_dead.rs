@@ -227,6 +227,41 @@ fn a_task_that_waits_for_nothing_is_not_judged() {
     assert_eq!(finished.code(), 0);
 }
 
+/// Code of a task makes markers that only the kernel makes, in the name of its neighbour, which waits for nothing after three jobs: it retires, it is
+/// released by an event, or it has all of its jobs. None of that counts, and nothing of the core is held.
+#[test]
+fn what_a_task_says_in_the_name_of_its_neighbour_does_not_count() {
+    const RETIRES: &str = "if (++self->n == 3) { MARK(0x7E1, 1); MARK(0x7F6, 0); MARK(0x7E1, 0); }";
+    const EVENT: &str = "if (++self->n == 3) { MARK(0x7F5, 2); }";
+    const PLAYS: &str = "if (++self->n > 3) { MARK(0x7E0, 2); MARK(0x7E2, 0); MARK(0x7E1, 1); MARK(0x7E2, 1); MARK(0x7E1, 0); }";
+    for (forges, count) in [(RETIRES, 3), (EVENT, 1), (PLAYS, 17 * 5)] {
+        let source = format!(
+            "{HEAD}#define MARK(kind, value) __asm__ volatile(\"slti x0, %0, \" #kind :: \"r\"((uint64_t)(value)))\nstatic bh_suspension never;\n\
+             static bh_done odd(struct t *self, bh_job job)\n{{\n    {forges}\n    return bh_next(&self->releases, job);\n}}\nBH_TASK(odd, struct t, odd, {{0}})\n\
+             static bh_done waits(struct t *self, bh_job job)\n{{\n    if (++self->n < 3) return bh_next(&self->releases, job);\n    return bh_wait(&never, job);\n}}\n\
+             BH_TASK(waits, struct t, waits, {{0}})\n"
+        );
+        let text = r#"<system name="s" paradigm="one-shot" platform="epiphany3" duration="100ms">
+            <task name="odd" program="tasks.c::odd" core="0" priority="1" period="5ms" cost="300us"/>
+            <task name="other" program="tasks.c::waits" core="0" priority="2" period="5ms" cost="10us"/>
+            <task name="beside" program="tasks.c::plain" core="3" priority="1" period="5ms" cost="10us"/></system>"#;
+        let folder = folder_with(&[("s.xml", text), ("tasks.c", &source)]);
+        let finished = run(&folder.path().join("s.xml"), &[]).expect("it runs");
+        assert_eq!(finished.code(), 4, "{forges}");
+        let made = format!("made {count} markers that only the kernel makes");
+        let told = incident(&finished, 0, &[&made, "`odd`, `other`", "odd", "tasks.c"]);
+        assert!(told.at.is_some());
+        assert_eq!(jobs(&finished, "odd"), [20, 0, 0], "{forges}");
+        assert_eq!(jobs(&finished, "other"), [3, 0, 17], "{forges}");
+        nothing_holds(&finished, "odd");
+        nothing_holds(&finished, "other");
+        assert_eq!(
+            judged(&finished, "task beside", " late of "),
+            Judgement::Held
+        );
+    }
+}
+
 /// A handler of a timing event in Ada that never ends.
 #[test]
 fn a_handler_that_never_ends_is_told() {

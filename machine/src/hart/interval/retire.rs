@@ -76,7 +76,7 @@ impl Window {
                 store(core, bus, &op, entry.bytes, address, store_data(entry))
             }
             Class::Quiet => {
-                quiet(core, bus, &op, now);
+                quiet(core, bus, &op, pc, now);
                 Ok(())
             }
             Class::Serial if !entry.started => serial(core, bus, &op, bits.into()),
@@ -257,12 +257,12 @@ fn store<B: Bus>(
     }
 }
 
-fn quiet<B: Bus>(core: &mut Core, bus: &mut B, op: &Op, now: Tick) {
+fn quiet<B: Bus>(core: &mut Core, bus: &mut B, op: &Op, pc: u64, now: Tick) {
     let a = core.x[op.rs1 as usize & 63];
     if op.kind == Kind::Prefetch {
         return core.prefetch(bus, op, a);
     }
-    core.mark(bus, op, a, now);
+    core.mark(bus, op, (pc, a), now);
 }
 
 /// An instruction that is alone in the window.
