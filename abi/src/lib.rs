@@ -15,6 +15,7 @@ pub mod boot;
 mod calls;
 pub mod cbqri;
 pub mod dma;
+pub mod doorbell;
 pub mod dtu;
 pub mod environment;
 mod field;

@@ -85,6 +85,7 @@ pub fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
         seed: 1,
         engines: Vec::new(),
         peripherals: Vec::new(),
+        doorbells: None,
     }
 }
 

@@ -1,17 +1,18 @@
-//! A DMA engine or a peripheral as a separate part of the network, beside tiles and memories.
+//! A DMA engine, a peripheral or the doorbells as a separate part of the network, beside tiles and memories.
 //!
 //! Why it exists: on a chip whose harts have caches, an engine is a device of the whole chip. Harts of all tiles read and write its
 //! registers over the network, and its accesses travel as packets to the memories, including those of tiles. It does not see caches:
 //! software flushes lines that it has stored, and lines that an engine has written. If the engine or the peripheral is coherent, the home
 //! agents of the memories ask the coherent clusters for each line that it accesses, so software flushes nothing there. A channel that
-//! begins to request an interrupt sends a message to the tile that the platform names. What it deliberately does not know: which program
-//! uses it, and other parts.
+//! begins to request an interrupt sends a message to the tile that the platform names. Doorbells move no bytes; a ring sends such a
+//! message to the tile of the hart that is rung for. What it deliberately does not know: which program uses it, and other parts.
 //!
 //! An access of a coherent part lies in one line: bursts end at multiples of their length, which is at most a line; each element, word of a
 //! descriptor and flag is aligned to its size.
 
 use crate::config::{MemoryMap, PlatformConfig};
 use crate::dma::{self, Access, Data, Dma, DmaStatistics, Failure, Side};
+use crate::doorbells::{self, Doorbells};
 use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::hart::RemoteOperation;
@@ -35,11 +36,13 @@ pub struct EngineMap {
 }
 
 /// The part whose registers a page has.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Kind {
     /// The registers of a DMA engine with this many channels.
     Engine(u32),
     Peripheral,
+    /// The bells of this many harts. Those that a user may ring follow the users.
+    Doorbells(usize, Arc<[u64]>),
     /// The registers of a memory's bandwidth controller.
     Bandwidth,
 }
@@ -67,6 +70,15 @@ impl EngineMap {
             kind: Kind::Peripheral,
             users: one.users.clone(),
         });
+        let doorbells = platform.doorbells.iter().map(|one| {
+            let users = one.users.iter().flatten();
+            let (users, may): (Vec<Owner>, Vec<u64>) = users.copied().unzip();
+            Page {
+                id: one.id,
+                kind: Kind::Doorbells(platform.bells().len(), may.into()),
+                users: one.users.is_some().then_some(users),
+            }
+        });
         // The harts that program a cluster's capacity controller program these, too.
         let programmers = platform.clusters().flat_map(|(tile, cluster)| {
             let bits = cluster.capacity.as_ref().map_or(0, |one| one.programmers);
@@ -83,7 +95,7 @@ impl EngineMap {
         });
         let bandwidth: Arc<[Option<Page>]> = bandwidth.collect();
         Self {
-            pages: engines.chain(peripherals).collect(),
+            pages: engines.chain(peripherals).chain(doorbells).collect(),
             bandwidth: match bandwidth.iter().any(Option::is_some) {
                 true => bandwidth,
                 false => Arc::new([]),
@@ -129,15 +141,20 @@ impl EngineMap {
             register: true,
             operation,
         };
-        let exists = match page.kind {
-            Kind::Engine(channels) => dma::is_register(channels, address, bytes),
+        let users = page.users.as_ref();
+        let user = users.map(|users| users.iter().position(|user| *user == owner));
+        let exists = match &page.kind {
+            Kind::Engine(channels) => dma::is_register(*channels, address, bytes),
             Kind::Peripheral => peripheral::is_register(address, bytes),
+            Kind::Doorbells(harts, may) => {
+                let may = user.flatten().map_or(u64::MAX, |user| may[user]);
+                doorbells::is_register(*harts, may, address, bytes)
+            }
             Kind::Bandwidth => {
                 matches!(bytes, 4 | 8) && address.is_multiple_of(bytes.into()) && address < BC_END
             }
         };
-        let users = page.users.as_ref();
-        let may = users.is_none_or(|users| users.contains(&owner));
+        let may = user.is_none_or(|user| user.is_some());
         (exists && may).then_some((page.id, kind, transaction))
     }
 }
@@ -147,13 +164,26 @@ impl EngineMap {
 enum Mover {
     Dma(Dma),
     Peripheral(Box<Peripheral>),
+    /// It moves none.
+    Doorbells(Doorbells),
+}
+
+/// A part begins to ask for an interrupt.
+struct Raised {
+    /// The tile, if the access says it, and not the platform.
+    tile: Option<TileId>,
+    /// The channel; of doorbells, the port of the hart in its tile.
+    channel: u16,
+    /// In whose name.
+    owner: Owner,
 }
 
 impl Mover {
-    fn statistics(&self) -> &DmaStatistics {
+    fn statistics(&self) -> Option<&DmaStatistics> {
         match self {
-            Mover::Dma(dma) => dma.statistics(),
-            Mover::Peripheral(one) => one.statistics(),
+            Mover::Dma(dma) => Some(dma.statistics()),
+            Mover::Peripheral(one) => Some(one.statistics()),
+            Mover::Doorbells(_) => None,
         }
     }
 
@@ -161,13 +191,45 @@ impl Mover {
         match self {
             Mover::Dma(dma) => dma.next_time(),
             Mover::Peripheral(one) => one.next_time(),
+            Mover::Doorbells(_) => Tick::MAX,
         }
     }
 
-    fn take_raised(&mut self) -> Option<(u16, Owner)> {
-        match self {
-            Mover::Dma(dma) => dma.take_raised(),
-            Mover::Peripheral(one) => one.take_raised(),
+    fn take_raised(&mut self) -> Option<Raised> {
+        let (channel, owner) = match self {
+            Mover::Dma(dma) => dma.take_raised()?,
+            Mover::Peripheral(one) => one.take_raised()?,
+            Mover::Doorbells(bells) => {
+                let (told, owner) = bells.take_raised()?;
+                return Some(Raised {
+                    tile: Some(told.tile),
+                    channel: told.activity,
+                    owner,
+                });
+            }
+        };
+        Some(Raised {
+            tile: None,
+            channel,
+            owner,
+        })
+    }
+
+    /// A hart accesses a register. `None`: there is none.
+    fn access(
+        &mut self,
+        now: Tick,
+        by: Owner,
+        (offset, bytes): (u64, u8),
+        operation: RemoteOperation,
+    ) -> Option<u64> {
+        match (self, operation) {
+            (Mover::Doorbells(bells), _) => bells.access(by, (offset, bytes), operation),
+            (mover, RemoteOperation::Load) => mover.read(offset, bytes),
+            (mover, RemoteOperation::Store(value)) => {
+                mover.write(now, offset, bytes, value).map(|()| 0)
+            }
+            _ => None,
         }
     }
 
@@ -175,6 +237,8 @@ impl Mover {
         match self {
             Mover::Dma(dma) => dma.read(offset, bytes),
             Mover::Peripheral(one) => one.read(offset, bytes),
+            // Each hart has registers of its own.
+            Mover::Doorbells(_) => None,
         }
     }
 
@@ -182,6 +246,7 @@ impl Mover {
         match self {
             Mover::Dma(dma) => dma.write(now, offset, bytes, value),
             Mover::Peripheral(one) => one.write(now, offset, bytes, value),
+            Mover::Doorbells(_) => None,
         }
     }
 
@@ -189,6 +254,7 @@ impl Mover {
         match self {
             Mover::Dma(dma) => dma.advance(now),
             Mover::Peripheral(one) => one.advance(now),
+            Mover::Doorbells(_) => {}
         }
     }
 
@@ -201,6 +267,7 @@ impl Mover {
         match self {
             Mover::Dma(dma) => dma.begin(side, now, ledger),
             Mover::Peripheral(one) => one.begin(side, now),
+            Mover::Doorbells(_) => None,
         }
     }
 
@@ -211,6 +278,9 @@ impl Mover {
             (Mover::Peripheral(one), Err(failure)) => {
                 panic!("the windows of {one:?} are in no memory: {failure:?}")
             }
+            (Mover::Doorbells(_), data) => {
+                panic!("doorbells asked for nothing, and got {data:?} with tag {tag}")
+            }
         }
     }
 
@@ -218,6 +288,7 @@ impl Mover {
         match self {
             Mover::Dma(dma) => dma.end_step(now),
             Mover::Peripheral(one) => one.end_step(now),
+            Mover::Doorbells(_) => {}
         }
     }
 }
@@ -237,14 +308,16 @@ pub struct BesidePart {
     limit: Tick,
     /// Least time from a packet that leaves here to the arrival of a packet that it causes.
     back: Tick,
-    /// The tile that it interrupts, and the source of its first channel there.
-    interrupts: Option<(TileId, u32)>,
+    /// The tile that its channels interrupt.
+    interrupts: Option<TileId>,
+    /// The source of its first channel.
+    source: u32,
     /// Bytes of a line of the coherent clusters, if its accesses to memory ask these.
     coherent: Option<u32>,
 }
 
 impl BesidePart {
-    /// The engine or peripheral at a place among the parts beside the tiles, at rest. `back`: the least time from a packet of one part to its arrival at another.
+    /// The part at a place among the parts beside the tiles, at rest. `back`: the least time from a packet of one part to its arrival at another.
     pub fn new(place: u32, platform: &PlatformConfig, back: Tick) -> Self {
         let engines = platform.engines.len();
         let index = place as usize;
@@ -253,6 +326,12 @@ impl BesidePart {
                 let dma = Mover::Dma(Dma::new(&one.dma, one.id));
                 let (cycle, coherent) = (one.dma.cycle, one.coherent);
                 (one.id, dma, cycle, one.registers, one.interrupts, coherent)
+            }
+            None if index - engines == platform.peripherals.len() => {
+                let one = platform.doorbells.as_ref();
+                let one = one.unwrap_or_else(|| panic!("no part has place {place}"));
+                let bells = Mover::Doorbells(Doorbells::new(platform.bells()));
+                (one.id, bells, one.cycle, one.registers, None, false)
             }
             None => {
                 let one = &platform.peripherals[index - engines];
@@ -273,7 +352,8 @@ impl BesidePart {
             registers: registers * cycle,
             limit: Tick::MAX,
             back,
-            interrupts: interrupts.map(|tile| (tile, source(place, 0))),
+            interrupts,
+            source: source(place, 0),
             coherent: coherent.then(|| platform.coherent_line()),
         }
     }
@@ -283,8 +363,8 @@ impl BesidePart {
         self.id
     }
 
-    /// Its statistics.
-    pub fn statistics(&self) -> &DmaStatistics {
+    /// Its statistics; doorbells have none.
+    pub fn statistics(&self) -> Option<&DmaStatistics> {
         self.dma.statistics()
     }
 
@@ -296,7 +376,7 @@ impl BesidePart {
     /// The content of a storage device; `None`: it is none.
     pub fn content(&self) -> Option<&[u8]> {
         match &self.dma {
-            Mover::Dma(_) => None,
+            Mover::Dma(_) | Mover::Doorbells(_) => None,
             Mover::Peripheral(one) => Some(one.content()),
         }
     }
@@ -304,8 +384,16 @@ impl BesidePart {
     /// Writes the first bytes of a storage device's content. False: it has fewer bytes, or is not a storage device.
     pub fn load(&mut self, bytes: &[u8]) -> bool {
         match &mut self.dma {
-            Mover::Dma(_) => false,
+            Mover::Dma(_) | Mover::Doorbells(_) => false,
             Mover::Peripheral(one) => one.load(bytes),
+        }
+    }
+
+    /// Whether it may interrupt a tile before a hart of that tile has accessed it again. The platform says that it can at all.
+    pub fn may_interrupt(&self, tile: TileId) -> bool {
+        match &self.dma {
+            Mover::Dma(_) | Mover::Peripheral(_) => true,
+            Mover::Doorbells(bells) => bells.may_tell(tile),
         }
     }
 
@@ -373,18 +461,16 @@ impl BesidePart {
         (address, bytes, operation): (u64, u8, RemoteOperation),
         fabric: &mut Fabric,
     ) {
-        let value = match operation {
-            RemoteOperation::Load => self.dma.read(address, bytes),
-            RemoteOperation::Store(value) => {
-                let written = self.dma.write(now, address, bytes, value);
-                written.map(|()| 0)
-            }
-            _ => None,
-        };
+        let access = (address, bytes);
+        let value = self.dma.access(now, packet.owner, access, operation);
         let value = value.expect("the sender looked whether there is a register");
-        // A refused command asks for an interrupt at once.
-        self.interrupt(now, fabric);
         let done = align(now, self.cycle) + self.registers;
+        // A refused command asks for an interrupt at once; a ring takes the time of its access.
+        let told = match self.dma {
+            Mover::Doorbells(_) => done,
+            _ => now,
+        };
+        self.interrupt(told, fabric);
         packet.account.service += done - now;
         packet.answer(PacketKind::RemoteAnswer {
             value,
@@ -396,11 +482,11 @@ impl BesidePart {
 
     /// Sends a message for every channel that has begun to ask for an interrupt.
     fn interrupt(&mut self, now: Tick, fabric: &mut Fabric) {
-        while let Some((channel, owner)) = self.dma.take_raised() {
-            let Some((tile, first)) = self.interrupts else {
+        while let Some(raised) = self.dma.take_raised() {
+            let Some(tile) = raised.tile.or(self.interrupts) else {
                 continue;
             };
-            let number = first as u16 + channel;
+            let (owner, number) = (raised.owner, self.source as u16 + raised.channel);
             let (transaction, kind) = (
                 Transaction::Interrupt,
                 PacketKind::Interrupt { source: number },

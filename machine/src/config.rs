@@ -6,6 +6,7 @@
 
 pub mod cluster;
 pub mod dma;
+pub mod doorbells;
 pub mod dram;
 pub mod links;
 mod memory_map;
@@ -28,6 +29,7 @@ use thiserror::Error;
 
 pub use cluster::{CapacityConfig, ClusterConfig, CoreConfig};
 pub use dma::{DmaConfig, EngineConfig};
+pub use doorbells::DoorbellsConfig;
 pub use memory_map::MemoryMap;
 pub use peripheral::{PeripheralConfig, PeripheralKind};
 pub use prefetcher::{PrefetcherConfig, PrefetcherKind};
@@ -53,6 +55,8 @@ pub struct PlatformConfig {
     pub engines: Vec<EngineConfig>,
     /// Storage devices, cameras and streaming accelerators beside the tiles (bare chips).
     pub peripherals: Vec<PeripheralConfig>,
+    /// By which harts of different tiles interrupt each other (bare chips).
+    pub doorbells: Option<DoorbellsConfig>,
     /// Memory tiles. Their numbers follow no order but differ from those of the processing tiles.
     pub memories: Vec<MemoryConfig>,
     /// The network that connects all tiles.
@@ -505,9 +509,6 @@ impl PlatformConfig {
         if n.cycle == 0 || n.width == 0 || n.link == 0 || n.chunk == 0 {
             return fail("network: cycle, width, link and chunk must be at least 1".into());
         }
-        if n.credits == Some(0) {
-            return fail("network: without credits, nothing is ever sent".into());
-        }
         let routers = match n.topology {
             Topology::Crossbar => u32::MAX,
             Topology::StarMesh { columns, rows } | Topology::Mesh { columns, rows } => {
@@ -550,6 +551,7 @@ impl PlatformConfig {
         self.validate_map()?;
         self.validate_engines()?;
         self.validate_peripherals()?;
+        self.validate_doorbells()?;
         self.validate_second_ports()?;
         self.validate_tcms()?;
         self.validate_translators()?;

@@ -41,6 +41,7 @@ fn platform(topology: Topology, channels: Channels, refresh_interval: u64) -> Pl
         seed: 0,
         engines: Vec::new(),
         peripherals: Vec::new(),
+        doorbells: None,
     }
 }
 

@@ -21,6 +21,7 @@ pub mod config;
 pub mod crash;
 pub mod device;
 pub mod dma;
+pub mod doorbells;
 pub mod dram;
 pub mod dtu;
 pub mod engine;

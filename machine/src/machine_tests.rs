@@ -175,6 +175,7 @@ fn platform(kind: PlatformKind, tiles: u16, memories: u16) -> PlatformConfig {
         seed: 1,
         engines: Vec::new(),
         peripherals: Vec::new(),
+        doorbells: None,
     }
 }
 

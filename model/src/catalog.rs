@@ -122,6 +122,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/bare/devices.xml"),
     ),
     (
+        "bare/doorbells",
+        include_str!("../../catalog/systems/bare/doorbells.xml"),
+    ),
+    (
         "bare/partitions",
         include_str!("../../catalog/systems/bare/partitions.xml"),
     ),

@@ -9,9 +9,10 @@ use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::cable::{CableConfig, Faults};
 use bulkhead_machine::config::dram::{BandwidthConfig, InitialShare};
 use bulkhead_machine::config::{
-    CacheConfig, CapacityConfig, Channels, ClusterConfig, CoreConfig, DmaConfig, DramConfig,
-    DtuConfig, EngineConfig, LocalMemoryConfig, MemoryConfig, NetworkConfig, PlatformConfig,
-    PlatformKind, PrefetcherConfig, PrefetcherKind, Replacement, TileConfig, Topology, UnitPort,
+    CacheConfig, CapacityConfig, Channels, ClusterConfig, CoreConfig, DmaConfig, DoorbellsConfig,
+    DramConfig, DtuConfig, EngineConfig, LocalMemoryConfig, MemoryConfig, NetworkConfig,
+    PlatformConfig, PlatformKind, PrefetcherConfig, PrefetcherKind, Replacement, TileConfig,
+    Topology, UnitPort,
 };
 use bulkhead_machine::device::network::NetworkCardConfig;
 use bulkhead_machine::device::{Clock, ClockConfig};
@@ -119,6 +120,13 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
             .iter()
             .map(|one| peripherals::peripheral(platform, one, ticks, cycle(&one.clock)))
             .collect(),
+        doorbells: platform.doorbells.as_ref().map(|one| DoorbellsConfig {
+            id: one.id,
+            router: one.router,
+            cycle: cycle(&one.clock),
+            registers: one.registers.into(),
+            users: None,
+        }),
     }
 }
 
@@ -126,6 +134,7 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
 pub fn convert_system(system: &System, first: Option<&System>) -> PlatformConfig {
     let mut config = convert(&system.platform);
     peripherals::give(system, &mut config);
+    peripherals::give_doorbells(system, &mut config);
     let ticks = config.ticks_per_second;
     for (tile, of) in config.tiles.iter_mut().zip(&system.platform.tiles) {
         // The description of a one-shot system has no transfers, and its bounds count none. So the loader of the chip switches the engines

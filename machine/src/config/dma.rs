@@ -65,20 +65,25 @@ impl DmaConfig {
 impl PlatformConfig {
     /// Whether a tile takes interrupts of other parts.
     pub fn is_interrupted(&self, tile: TileId) -> bool {
-        self.interrupts().any(|one| one == Some(tile))
+        self.interrupted_by(tile).next().is_some()
     }
 
-    /// The tile that each part beside the tiles interrupts: engines, then peripherals.
-    pub fn interrupts(&self) -> impl Iterator<Item = Option<TileId>> {
+    /// The parts beside the tiles that interrupt a tile, by their places among these parts.
+    pub fn interrupted_by(&self, tile: TileId) -> impl Iterator<Item = usize> {
         let engines = self.engines.iter().map(|engine| engine.interrupts);
-        engines.chain(self.peripherals.iter().map(|one| one.interrupts))
+        let devices = engines.chain(self.peripherals.iter().map(|one| one.interrupts));
+        let devices = devices.map(move |one| one == Some(tile));
+        // Any hart may let others ring its bell.
+        let all = devices.chain(self.doorbells.iter().map(|_| true));
+        all.enumerate().filter(|(_, does)| *does).map(|one| one.0)
     }
 
     /// The parts beside the tiles that are no memories, in the order of their places on the network: number and router. Engines come first,
-    /// then peripherals.
+    /// then peripherals, then doorbells.
     pub fn beside(&self) -> impl Iterator<Item = (TileId, u16)> {
         let engines = self.engines.iter().map(|one| (one.id, one.router));
-        engines.chain(self.peripherals.iter().map(|one| (one.id, one.router)))
+        let devices = engines.chain(self.peripherals.iter().map(|one| (one.id, one.router)));
+        devices.chain(self.doorbells.iter().map(|one| (one.id, one.router)))
     }
 
     /// DMA engines that are parts of their own: on bare chips without a mesh, with bursts that a packet can carry.

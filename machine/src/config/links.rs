@@ -1,4 +1,4 @@
-//! How many links and ports a chip's networks have.
+//! How many links, ports and buffers a chip's networks have.
 //!
 //! Why it exists: the network numbers them with few bits, so a chip with too many must be refused before it is built.
 
@@ -23,11 +23,14 @@ impl NetworkConfig {
         }
     }
 
-    /// Whether the numbers of links and ports suffice for this many tiles.
+    /// Whether the numbers of links and ports suffice for this many tiles, and buffers hold a packet.
     ///
     /// # Errors
     /// What is too much.
     pub fn has_room(&self, tiles: usize) -> Result<(), String> {
+        if self.credits == Some(0) {
+            return Err("without credits, nothing is ever sent".into());
+        }
         let between = match self.topology {
             Topology::Crossbar => 0,
             Topology::StarMesh { columns, rows } | Topology::Mesh { columns, rows } => {

@@ -3,6 +3,7 @@
 //! Why it exists: reports and tests compare runs. It does not know how a machine runs.
 
 use super::Machine;
+use crate::beside::BesidePart;
 use crate::config::TileConfig;
 use crate::statistics::{CacheReport, HartReport, LinkReport, MemoryReport, Statistics};
 use sha2::{Digest, Sha256};
@@ -118,8 +119,8 @@ impl Machine {
         for cluster in &self.parts.clusters {
             add(format!("{:?}", cluster.uart().map(|u| u.output())));
         }
-        for engine in &self.parts.engines {
-            add(format!("{:?}", engine.statistics()));
+        for statistics in self.parts.engines.iter().filter_map(BesidePart::statistics) {
+            add(format!("{statistics:?}"));
         }
         if let Some(observer) = &self.fabric.observer {
             hash.update(observer.bytes());

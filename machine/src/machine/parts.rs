@@ -45,8 +45,8 @@ pub(super) struct Parts {
     /// Least time from a packet of one part to its arrival at another.
     across: Tick,
     ahead: Tick,
-    /// For each position, the engines that interrupt the part there, by their places among the engines. Empty if none does.
-    interrupted_by: Vec<Vec<usize>>,
+    /// For each position, the tile there, and the engines that interrupt it, by their places among the engines. Empty if none does.
+    interrupted_by: Vec<(TileId, Vec<usize>)>,
     /// The host visits the parts in reverse order, which must change nothing.
     #[cfg(test)]
     backwards: bool,
@@ -75,12 +75,10 @@ impl Parts {
         let engines: Vec<BesidePart> = engines
             .map(|engine| BesidePart::new(engine, platform, across))
             .collect();
-        let by = |tile: TileId| {
-            let engines = platform.interrupts().enumerate();
-            let engines = engines.filter(|(_, interrupts)| *interrupts == Some(tile));
-            engines.map(|(place, _)| place).collect()
-        };
-        let interrupted = platform.interrupts().any(|one| one.is_some());
+        let tiles = platform.tiles.iter();
+        let by = tiles.map(|tile| (tile.id, platform.interrupted_by(tile.id).collect()));
+        let by: Vec<(TileId, Vec<usize>)> = by.collect();
+        let interrupted = by.iter().any(|(_, engines)| !engines.is_empty());
         let cycles = platform.tiles.iter().map(|tile| {
             let cores = tile.cluster.iter().flat_map(|cluster| &cluster.cores);
             let others = cores.flatten().map(|core| core.hart.ticks_per_cycle);
@@ -98,7 +96,7 @@ impl Parts {
             clusters,
             engines,
             interrupted_by: match interrupted {
-                true => platform.tiles.iter().map(|tile| by(tile.id)).collect(),
+                true => by,
                 false => Vec::new(),
             },
             #[cfg(test)]
@@ -149,8 +147,10 @@ impl Parts {
             later(times[place].0.min(reached), self.across)
         };
         let tiles = self.interrupted_by.iter().enumerate();
-        let earliest = tiles.map(|(tile, by)| {
-            let all = by.iter().map(|engine| interrupt(tile, *engine));
+        let earliest = tiles.map(|(tile, (id, by))| {
+            let by = by.iter();
+            let by = by.filter(|engine| self.engines[**engine].may_interrupt(*id));
+            let all = by.map(|engine| interrupt(tile, *engine));
             all.min().unwrap_or(Tick::MAX)
         });
         earliest.collect()
@@ -265,11 +265,11 @@ impl Machine {
         }
     }
 
-    /// Statistics of a DMA engine beside the tiles; `None`: there is no such engine.
+    /// Statistics of a DMA engine or a peripheral beside the tiles; `None`: there is no such part.
     pub fn engine(&self, id: TileId) -> Option<DmaStatistics> {
         let mut engines = self.parts.engines.iter();
         let engine = engines.find(|engine| engine.id() == id)?;
-        Some(*engine.statistics())
+        engine.statistics().copied()
     }
 
     /// The content of a storage device; `None`: there is no such device.

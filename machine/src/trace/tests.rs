@@ -49,6 +49,7 @@ fn platform() -> PlatformConfig {
         seed: 0,
         engines: Vec::new(),
         peripherals: Vec::new(),
+        doorbells: None,
     }
 }
 

@@ -366,6 +366,7 @@ pub fn platform(kind: PlatformKind, tiles: u16) -> PlatformConfig {
         seed: 1,
         engines: Vec::new(),
         peripherals: Vec::new(),
+        doorbells: None,
     }
 }
 

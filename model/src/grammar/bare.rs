@@ -36,6 +36,12 @@ pub const TCM: AttributeRule = optional(
     "Only there: the part of the program in the tightly coupled memories of its tile: the whole program with its stacks, or only its stacks.",
 );
 /// An attribute of `<app>`.
+pub const RINGS: AttributeRule = optional(
+    "rings",
+    Text { max: 255 },
+    "Only there: names of programs, separated by spaces, whose harts its harts may interrupt through the <doorbells> of the platform.",
+);
+/// An attribute of `<app>`.
 pub const RESERVED: AttributeRule = optional(
     "reserved",
     Integer { min: 1, max: 65535 },

@@ -128,6 +128,29 @@ pub const PERIPHERAL: ElementRule = ElementRule {
     children: ENGINE.children,
 };
 
+/// See [`super::PLATFORM`].
+pub const DOORBELLS: ElementRule = ElementRule {
+    name: "doorbells",
+    about: "By which harts of different tiles of a bare platform interrupt each other. A program rings those of others with `rings`. Every tile then has an interrupt controller.",
+    attributes: &[
+        required("id", TILE, "Number on the network."),
+        CLOCK,
+        required(
+            "registers",
+            LATENCY,
+            "Cycles from the arrival of an access to its effect and its answer.",
+        ),
+        default(
+            "router",
+            TILE,
+            "0",
+            "The router that they are attached to (meshes).",
+        ),
+        SOURCE,
+    ],
+    children: ENGINE.children,
+};
+
 /// See [`super::SYSTEM`]: in an `<app>`.
 pub const ATTACH: ElementRule = ElementRule {
     name: "attach",

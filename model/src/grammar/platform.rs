@@ -8,7 +8,7 @@ use super::Kind::{
 };
 use super::cluster::{CAPACITY, CLUSTER, CORE, PARTITION};
 use super::mesh::{DMA, ENGINE, LOCAL_MEMORY};
-use super::peripheral::PERIPHERAL;
+use super::peripheral::{DOORBELLS, PERIPHERAL};
 use super::pipeline::PIPELINE;
 use super::prefetcher::PREFETCHER;
 use super::{AttributeRule, ElementRule, any, default, maybe, once, optional, required, some};
@@ -75,6 +75,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             some("tile"),
             any("engine"),
             any("peripheral"),
+            maybe("doorbells"),
             any("memory"),
         ],
     },
@@ -649,6 +650,7 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ENGINE,
     PERIPHERAL,
+    DOORBELLS,
     ElementRule {
         name: "memory",
         about: "A memory tile.",

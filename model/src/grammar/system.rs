@@ -3,7 +3,7 @@
 //! Why it exists: see the parent module.
 
 use super::Kind::{Boolean, Choice, Cost, Credits, Integer, Name, Quota, Rate, Size, Span, Time};
-use super::bare::{AT, BANK, COLOUR, FILLS, HARTS, RESERVED, TCM, WEIGHT};
+use super::bare::{AT, BANK, COLOUR, FILLS, HARTS, RESERVED, RINGS, TCM, WEIGHT};
 use super::cable::{CABLE, PEER};
 use super::one_shot::{
     ARRIVALS, CHANNEL, DOMAIN, HANDLERS, HANDLERS_APART, IMAGE, PARADIGM, PROGRAM, STACK, WAIT,
@@ -245,6 +245,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             RESERVED,
             WEIGHT,
             TCM,
+            RINGS,
             COLOUR,
         ],
         children: &[

@@ -27,6 +27,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     super::tcm::check(platform, root, errors);
     super::translator::check(platform, root, errors);
     super::peripherals::check(platform, root, errors);
+    super::doorbells::check(platform, root, errors);
     super::pipeline::check(platform, root, errors);
 }
 
@@ -438,7 +439,9 @@ fn routers(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     let beside = platform.kind == PlatformKind::Mesh;
     let mut used = Vec::new();
     let all = root.all("tile").chain(root.all("engine"));
-    let all = all.chain(root.all("peripheral"));
+    let all = all
+        .chain(root.all("peripheral"))
+        .chain(root.child("doorbells"));
     for node in all.chain(root.all("memory")) {
         let shares = beside && node.rule.name == "memory";
         for (id, router) in numbers(node) {

@@ -7,6 +7,7 @@
 
 mod check;
 mod cluster;
+mod doorbells;
 mod engines;
 mod limits;
 mod mesh;
@@ -20,6 +21,7 @@ mod write;
 
 use serde::Serialize;
 
+pub use doorbells::Doorbells;
 pub use engines::{Dma, Engine};
 pub use limits::{Capacity, Partition, Share};
 pub use mesh::LocalMemory;
@@ -83,6 +85,9 @@ pub struct Platform {
     /// Peripherals beside the tiles, by number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub peripherals: Vec<Peripheral>,
+    /// By which harts of different tiles interrupt each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doorbells: Option<Doorbells>,
     /// Where the values come from.
     pub origins: Vec<Origin>,
 }

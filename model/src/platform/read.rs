@@ -121,6 +121,11 @@ impl Reader<'_> {
                 peripherals.extend(super::peripherals::read(node, clock, self.errors));
             }
         }
+        let doorbells = root.child("doorbells");
+        let doorbells = doorbells.and_then(|node| {
+            let clock = self.clock(node, &clocks)?;
+            Some(super::doorbells::read(node, clock))
+        });
         let mut memories: Vec<_> = root
             .all("memory")
             .filter_map(|node| self.memory(node, &drams))
@@ -158,6 +163,7 @@ impl Reader<'_> {
             memories,
             engines,
             peripherals,
+            doorbells,
             origins: self.origins(),
         })
     }
@@ -184,7 +190,11 @@ impl Reader<'_> {
         }
         let mut seen = Vec::new();
         for node in &self.root.children {
-            if matches!(node.rule.name, "tile" | "engine" | "peripheral" | "memory") {
+            let name = node.rule.name;
+            if matches!(
+                name,
+                "tile" | "engine" | "peripheral" | "doorbells" | "memory"
+            ) {
                 let before = self.errors.len();
                 for (id, _) in numbers(node) {
                     self.note_duplicate("tile", id.to_string(), node, "id", &mut seen);
@@ -593,7 +603,7 @@ impl Reader<'_> {
         let top = std::iter::once(self.root).chain(&self.root.children);
         for node in top {
             let identity = match node.rule.name {
-                "network" | "timebase" => None,
+                "network" | "timebase" | "doorbells" => None,
                 "tile" | "engine" | "memory" => Some(node.integer("id").to_string()),
                 _ => Some(node.text("name")),
             };

@@ -156,6 +156,15 @@ pub(crate) fn write(writer: &mut Writer, platform: &Platform) {
         super::peripherals::write(writer, one);
         close(writer, platform, &format!("peripheral[{}]", one.name));
     }
+    if let Some(one) = &platform.doorbells {
+        writer
+            .start("doorbells")
+            .attribute("id", one.id)
+            .attribute("clock", &one.clock.name)
+            .attribute("registers", one.registers)
+            .attribute("router", one.router);
+        close(writer, platform, "doorbells");
+    }
     for memory in &platform.memories {
         writer
             .start("memory")

@@ -72,6 +72,13 @@ pub(super) fn counted(system: &System, own: usize) -> Result<(), String> {
             one.name
         ));
     }
+    let mut programs = system.bare.iter().flat_map(|bare| &bare.programs);
+    if let Some(place) = programs.position(|at| !at.rings.is_empty()) {
+        return Err(format!(
+            "`{}` rings other programs, and what rings wait for and cost others is not counted; without `rings` it would be judged",
+            system.apps[place].name
+        ));
+    }
     let mut commanded = others(system, own).flat_map(|at| attached(system, at));
     if let Some(one) = commanded.find(|one| one.coherent) {
         return Err(format!(

@@ -137,6 +137,31 @@ fn found(system: &System, placed: &Placed) -> Vec<String> {
     placed.attached.iter().filter_map(of).flatten().collect()
 }
 
+/// Where a program finds the doorbells, the number of its tile's first hart at the interrupt controller, and the first hart of each program
+/// that it may ring.
+fn bells(system: &System, app: &App) -> Vec<String> {
+    let platform = &system.platform;
+    let place = system.apps.iter().position(|one| one.name == app.name);
+    let (Some(bare), Some(place)) = (&system.bare, place) else {
+        return Vec::new();
+    };
+    let page = platform.doorbells_base().zip(platform.doorbells_place());
+    let Some((base, part)) = page.filter(|_| bare.has_bells(place)) else {
+        return Vec::new();
+    };
+    let rung = bare.programs[place].rings.iter().map(|other| {
+        let placed = &bare.programs[*other];
+        let first = placed.harts.first().copied().unwrap_or(0);
+        platform.bell(system.apps[*other].tile, first).to_string()
+    });
+    let rung: Vec<String> = rung.collect();
+    vec![
+        format!("doorbells={base}"),
+        format!("doorbells-source={}", source(part, 0)),
+        format!("bells={}", rung.join(",")),
+    ]
+}
+
 fn add(
     boot: &mut BootImage,
     (system, config): (&System, &PlatformConfig),
@@ -159,7 +184,8 @@ fn add(
     let arguments: Vec<String> = arguments
         .map(|one| format!("{}={}", one.name, one.value))
         .collect();
-    let line = [arguments, found(system, placed)].concat().join(" ");
+    let line = [arguments, found(system, placed), bells(system, app)];
+    let line = line.concat().join(" ");
     let mut memory = vec![(placed.base, placed.size)];
     memory.extend(&placed.more);
     let part = Part {

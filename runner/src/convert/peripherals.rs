@@ -7,6 +7,8 @@ use bulkhead_machine::config::{PeripheralConfig, PeripheralKind, PlatformConfig}
 use bulkhead_machine::types::{Owner, Tick};
 use bulkhead_model::System;
 use bulkhead_model::platform::{self, Peripheral, Platform};
+use bulkhead_model::system::App;
+use bulkhead_model::system::bare::Placed;
 use bulkhead_model::units::Time;
 
 /// A peripheral that every hart may use for all of memory: on a chip without a system.
@@ -82,4 +84,42 @@ pub(super) fn give(system: &System, config: &mut PlatformConfig) {
             one.windows.extend(&placed.more);
         }
     }
+}
+
+/// Gives the doorbells to the programs that ring or are rung for. They ring only the harts of the programs that they may.
+pub(super) fn give_doorbells(system: &System, config: &mut PlatformConfig) {
+    let bells = config.bells();
+    let Some(doorbells) = &mut config.doorbells else {
+        return;
+    };
+    let all = || {
+        system
+            .apps
+            .iter()
+            .zip(system.bare.iter().flat_map(|bare| &bare.programs))
+    };
+    let harts = |(app, placed): (&App, &Placed)| -> Vec<Owner> {
+        let harts = placed.harts.iter();
+        harts.map(|hart| Owner::new(app.tile, *hart)).collect()
+    };
+    let mask = |harts: Vec<Owner>| {
+        let bits = bells.iter().enumerate();
+        let bits = bits.filter(|(_, one)| harts.contains(one));
+        bits.fold(0, |mask, (number, _)| mask | 1 << number)
+    };
+    let programs: Vec<Vec<Owner>> = all().map(harts).collect();
+    let mut users = Vec::new();
+    for (place, (_, placed)) in all().enumerate() {
+        if !system
+            .bare
+            .as_ref()
+            .is_some_and(|bare| bare.has_bells(place))
+        {
+            continue;
+        }
+        let rung = placed.rings.iter();
+        let may = mask(rung.flat_map(|one| programs[*one].clone()).collect());
+        users.extend(programs[place].iter().map(|hart| (*hart, may)));
+    }
+    doorbells.users = Some(users);
 }

@@ -80,6 +80,7 @@ fn platform() -> PlatformConfig {
         seed: 1,
         engines: Vec::new(),
         peripherals: Vec::new(),
+        doorbells: None,
     }
 }
 

@@ -19,6 +19,7 @@ mod coherent;
 mod crashes;
 mod description;
 mod determinism;
+mod doorbells;
 mod failures;
 mod faults;
 mod firmware;

@@ -24,12 +24,13 @@ const APP: &[&str] = &[
     "weight",
     "tcm",
     "colour",
+    "rings",
 ];
 /// Elements that an application here may have.
 const PARTS: &[&str] = &["argument", "attach", "task"];
 /// The attributes that only applications here may specify.
 const OWN: &[&str] = &[
-    "harts", "at", "bank", "ways", "reserved", "weight", "tcm", "colour",
+    "harts", "at", "bank", "ways", "reserved", "weight", "tcm", "colour", "rings",
 ];
 
 pub(super) fn wrong(what: impl Into<String>, place: &Span, help: impl Into<String>) -> Diagnostic {

@@ -11,6 +11,7 @@ mod check;
 mod colour;
 mod place;
 mod read;
+mod rings;
 mod write;
 
 pub(crate) use check::tiled;
@@ -56,6 +57,9 @@ pub struct Placed {
     /// The peripherals that it uses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<Attached>,
+    /// The programs whose harts it may interrupt, by their places among the applications.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rings: Vec<usize>,
 }
 
 /// A peripheral of a program.
@@ -84,6 +88,12 @@ pub enum Coupled {
 }
 
 impl Bare {
+    /// Whether a program uses doorbells: it rings another one, or another one may ring it.
+    pub fn has_bells(&self, program: usize) -> bool {
+        let rung = self.programs.iter().any(|one| one.rings.contains(&program));
+        rung || !self.programs[program].rings.is_empty()
+    }
+
     /// The application that runs on the hart at a position of a tile; `apps` are the tiles of the applications.
     pub fn at(&self, apps: &[super::App], tile: u16, hart: u16) -> Option<usize> {
         let mut all = apps.iter().zip(&self.programs);

@@ -52,6 +52,7 @@ pub(super) fn place(
             ways: ways(platform, tile, node, errors),
             share: share(platform, tile, node, errors),
             attached: Vec::new(),
+            rings: Vec::new(),
         });
     }
     if errors.len() > before {

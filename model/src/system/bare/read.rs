@@ -2,7 +2,7 @@
 //!
 //! Why it exists and what it does not know: see the parent module. Rules are in `check` and `place`.
 
-use super::{Bare, attach, check, place};
+use super::{Bare, attach, check, place, rings};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::platform::Platform;
@@ -45,6 +45,7 @@ pub(crate) fn read(
         check::arguments(app, errors);
     }
     let attached = attach::attach(&platform, &places.apps, errors);
+    let rings = rings::rings(&platform, &places.apps, errors);
     let all = place::place(&platform, &mut apps, &places.apps, errors);
     for (app, node) in apps.iter_mut().zip(&places.apps) {
         let tile = platform.tile(app.tile);
@@ -61,8 +62,8 @@ pub(crate) fn read(
         ));
     }
     let mut all = all.filter(|_| errors.len() == before)?;
-    for (placed, attached) in all.iter_mut().zip(attached) {
-        placed.attached = attached;
+    for (placed, (attached, rings)) in all.iter_mut().zip(attached.into_iter().zip(rings)) {
+        (placed.attached, placed.rings) = (attached, rings);
     }
     place::partition(&mut platform, &apps, &all);
     Some(System {

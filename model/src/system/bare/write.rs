@@ -53,6 +53,9 @@ pub(crate) fn write(writer: &mut Writer, system: &System, bare: &Bare) {
                 Coupled::Stack { .. } => "stack",
             });
             writer.optional("tcm", tcm);
+            let rings = placed.rings.iter();
+            let rings: Vec<&str> = rings.map(|app| &*system.apps[*app].name).collect();
+            writer.optional("rings", (!rings.is_empty()).then(|| rings.join(" ")));
             parts::write_arguments(writer, app);
             for attached in &placed.attached {
                 let id = attached.peripheral;
