@@ -48,7 +48,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
             ));
         }
     }
-    several_memories(platform, root, errors);
+    windows(platform, root, errors);
 }
 
 /// An element of a kind, by name.
@@ -159,23 +159,33 @@ fn coherent(root: &Node, errors: &mut Vec<Diagnostic>) {
     }
 }
 
-/// All memories of a bare chip with several of them are in windows of every tile.
-fn several_memories(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
-    if platform.kind != PlatformKind::Bare || platform.memories.len() < 2 {
+/// The memories of a bare chip are in windows of every tile: a single one in windows that follow each other.
+fn windows(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
+    if platform.kind != PlatformKind::Bare {
         return;
     }
+    let several = platform.memories.len() > 1;
     let mut needed = 0;
     for node in root.all("memory") {
         needed += node.size("size").0.div_ceil(PMP_WINDOW_SIZE);
         if needed > PMP_WINDOWS {
+            let all = match several {
+                true => "several memories share",
+                false => "a bare platform has",
+            };
+            let help = match several {
+                true => "write smaller memories, or fewer: each one begins at a window of its own"
+                    .into(),
+                false => format!("write at most {}", Size(PMP_WINDOW_SIZE * PMP_WINDOWS)),
+            };
             errors.push(Diagnostic::new(
                 Problem::Inconsistent(format!(
-                    "memory {} does not fit: several memories share {PMP_WINDOWS} windows of {} each",
+                    "memory {} does not fit: {all} {PMP_WINDOWS} windows of {} each",
                     node.integer("id"),
                     Size(PMP_WINDOW_SIZE)
                 )),
                 node.place("size"),
-                "write smaller memories, or fewer: each one begins at a window of its own",
+                help,
             ));
             return;
         }
@@ -416,6 +426,17 @@ fn tile(platform: &Platform, root: &Node, node: &Node, errors: &mut Vec<Diagnost
             "harts",
             "remove harts=\"...\": the <cluster> says how many there are",
         );
+    }
+    let second = named(root, "cache", node.maybe_text("l2"));
+    if let Some(second) = second.filter(|second| second.integer("latency") == 0) {
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent(format!(
+                "cache `{}` is the second level of a cluster, and its look-up takes no time",
+                second.text("name")
+            )),
+            second.place("latency"),
+            "write at least 1",
+        ));
     }
     registers(root, node, errors);
     let who = format!("tile {id} has a cluster");
