@@ -31,6 +31,7 @@ pub mod home;
 pub mod image;
 pub mod ledger;
 pub mod local_tile;
+pub mod local_token;
 pub mod machine;
 pub mod noc;
 pub mod observe;

@@ -69,7 +69,7 @@ impl Event {
     /// The event of a network card.
     pub fn of_card(event: &CardEvent) -> Self {
         match event {
-            CardEvent::Block(token) => Self::Card(0, *token),
+            CardEvent::Block(token) => Self::Card(0, token.number()),
             CardEvent::LinkFree(_) => Self::Card(1, 0),
             CardEvent::Sent(_, head) => Self::Card(2, (*head).into()),
             CardEvent::Frame(frame) => Self::Card(3, frame.len() as u32),
@@ -83,7 +83,7 @@ impl Event {
             Event::Unit(event) => {
                 let (kind, number) = match event {
                     DtuEvent::Command(n) => (0, n),
-                    DtuEvent::Local(n) => (2, n),
+                    DtuEvent::Local(token) => (2, token.number()),
                     DtuEvent::Receive => (3, 0),
                     DtuEvent::Due(alarm) => (4, alarm as u32),
                 };

@@ -2,84 +2,21 @@
 
 mod common;
 
-use bulkhead_abi::doorbell::{HEARD, RUNG, bell};
+use bulkhead_abi::doorbell::bell;
 use bulkhead_abi::memory_map::{DMA_BASE, MEMORY_BASE};
-use bulkhead_abi::plic::{context, source};
-use bulkhead_machine::config::{Channels, DoorbellsConfig, PlatformConfig};
+use bulkhead_machine::config::PlatformConfig;
 use bulkhead_machine::hart::IntervalConfig;
-use bulkhead_machine::ledger::Ended;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::{Owner, Tick, TileId};
-use common::interrupts::{CYCLE, MEI, SEEN, interrupted_chip, listen, rounds, wakes};
+use common::doorbells::*;
+use common::interrupts::{CYCLE, SEEN, interrupted_chip, rounds};
 use common::parts::*;
 use common::*;
 
 const LIMIT: RunLimit = RunLimit { ticks: 20_000_000 };
-const BELLS: TileId = 70;
-/// Cycles of an access to a register.
-const REGISTERS: u64 = 5;
 const DATA: u64 = MEMORY_BASE + 0x40_0000;
 const RANG: u32 = 0x102;
-
-/// Tiles as in [`clusters`], with doorbells.
-fn chip(harts: &[u16]) -> PlatformConfig {
-    with_doorbells(clusters(harts))
-}
-
-fn with_doorbells(mut config: PlatformConfig) -> PlatformConfig {
-    config.network.channels = Channels::Split;
-    config.doorbells = Some(DoorbellsConfig {
-        id: BELLS,
-        router: 0,
-        cycle: CYCLE,
-        registers: REGISTERS,
-        users: None,
-    });
-    config
-}
-
-/// The hart with a number, as doorbells count them.
-fn hart(config: &PlatformConfig, number: usize) -> (TileId, usize) {
-    let owner = config.bells()[number];
-    (owner.tile, usize::from(owner.activity))
-}
-
-fn times(machine: &Machine, transaction: Transaction) -> Vec<(Tick, Tick)> {
-    let all = machine.ledger().transactions().iter();
-    let own = all.filter(|one: &&Ended| one.transaction == transaction);
-    let mut times: Vec<_> = own.map(|one| (one.begin, one.end)).collect();
-    times.sort_unstable();
-    times
-}
-
-fn marks(machine: &Machine, (tile, port): (TileId, usize), kind: u32) -> Vec<(Tick, u64)> {
-    let markers = machine.markers();
-    let own = markers
-        .iter()
-        .filter(|m| (m.tile, usize::from(m.activity), u32::from(m.kind)) == (tile, port, kind));
-    own.map(|marker| (marker.tick, marker.value)).collect()
-}
-
-/// `S0` is the page of the doorbells. The hart at a port hears these harts, and an interrupt of its bell wakes it: `S1` is the register where
-/// it claims it.
-fn hears(p: &mut Program, port: usize, harts: u64) {
-    p.li(S0, DMA_BASE);
-    if harts != 0 {
-        p.li(T0, harts).sd(T0, S0, HEARD);
-    }
-    p.word(FENCE);
-    listen(p, context(port as u32), source(0, port as u32), 1);
-    wakes(p, MEI);
-}
-
-/// Takes all rings of the own bell into `T0`, with the interrupt's number in `T2`, which is completed behind that.
-fn takes(p: &mut Program) {
-    p.ld(T0, S0, RUNG)
-        .sd(T0, S0, RUNG)
-        .word(FENCE)
-        .sw(T2, S1, 0);
-}
 
 /// Sleeps until its bell rings, marks who has rung, and sleeps again.
 fn listener(port: usize, harts: u64) -> Program {
@@ -125,7 +62,7 @@ const CASES: [Case; 6] = [
 #[test]
 fn a_ring_costs_two_ways() {
     for (harts, rings, hears) in CASES {
-        let config = chip(harts);
+        let config = chip_with_bells(harts);
         let (from, to) = (hart(&config, rings), hart(&config, hears));
         let programs = [(from, ringer(400, hears)), (to, listener(to.1, 1 << rings))];
         let mut machine = machine(&config, &programs);
@@ -224,7 +161,7 @@ fn hostile(number: u64) -> Program {
 /// A hart that nobody allowed rings without a pause: no message leaves, and the other one sleeps as long as before.
 #[test]
 fn who_is_not_heard_disturbs_nobody() {
-    let config = chip(&[2, 0]);
+    let config = chip_with_bells(&[2, 0]);
     for (heard, messages) in [(0, 0), (0b010, 0), (0b001, 1)] {
         // It hears, and never takes a ring.
         let mut p = Program::default();
@@ -249,7 +186,7 @@ fn who_is_not_heard_disturbs_nobody() {
 /// Of a hart that takes each ring, a hostile one can have one message for each taking, and no more.
 #[test]
 fn a_hart_is_told_no_more_often_than_it_listens() {
-    let config = chip(&[2, 0]);
+    let config = chip_with_bells(&[2, 0]);
     let programs = [((0, 0), hostile(2)), ((1, 0), listener(0, 0b011))];
     let mut machine = machine(&config, &programs);
     assert_eq!(
@@ -275,7 +212,7 @@ fn the_platform_says_who_rings_whom() {
         (2, bell(1), false),
         (0, bell(3), false),
     ] {
-        let mut config = chip(&[2, 0]);
+        let mut config = chip_with_bells(&[2, 0]);
         config.doorbells.as_mut().unwrap().users = Some(users.clone());
         let mut p = Program::default();
         p.li(S0, DMA_BASE + at).sw(ZERO, S0, 0).word(WFI);
@@ -289,45 +226,12 @@ fn the_platform_says_who_rings_whom() {
 
 const CHIPS: [&[u16]; 5] = [&[0, 0, 0], &[2, 1], &[1, 0, 2], &[4], &[0, 3]];
 
-/// Each hart rings the next one when its own bell has rung, and the first one begins: `rounds` times each. With `all`, it rings the one
-/// behind that, too, so that rings meet.
-fn ring_round(config: &PlatformConfig, rounds: i32, all: bool) -> Vec<((TileId, usize), Program)> {
-    let count = config.bells().len();
-    let one = |number: usize| {
-        let own = hart(config, number);
-        let mut p = Program::default();
-        hears(&mut p, own.1, u64::MAX);
-        p.addi(T1, ZERO, 1).addi(S2, ZERO, rounds);
-        let ring = |p: &mut Program| {
-            for to in 1..=1 + usize::from(all) {
-                p.sw(T1, S0, bell(((number + to) % count) as u64));
-            }
-        };
-        if number == 0 {
-            ring(&mut p);
-        }
-        let sleep = p.here();
-        p.word(WFI).lw(T2, S1, 0).branch(0, T2, ZERO, sleep);
-        takes(&mut p);
-        p.addi(T1, ZERO, 1).marker(T0, SEEN).addi(S2, S2, -1);
-        let end = p.here();
-        p.word(0);
-        ring(&mut p);
-        p.jump(sleep);
-        let last = p.here();
-        p.patch_branch(end, 0, S2, ZERO, last);
-        p.word(WFI).jump(last);
-        (own, p)
-    };
-    (0..count).map(one).collect()
-}
-
 /// A ring that is lost would end the round early.
 #[test]
 fn no_ring_is_lost() {
     for harts in CHIPS {
         for pipeline in PIPELINES {
-            let config = pipelined(chip(harts), pipeline);
+            let config = pipelined(chip_with_bells(harts), pipeline);
             let mut machine = machine(&config, &ring_round(&config, 12, false));
             idle(&mut machine);
             let count = config.bells().len();
@@ -350,7 +254,7 @@ fn the_length_of_a_window_changes_nothing() {
             .into_iter()
             .flat_map(|a| PIPELINES.map(|p| (a, p)))
         {
-            let config = pipelined(chip(harts), pipeline);
+            let config = pipelined(chip_with_bells(harts), pipeline);
             let until = 60_000;
             let mut whole = machine(&config, &ring_round(&config, 2000, all));
             assert_eq!(whole.run(RunLimit { ticks: until }, None), Outcome::Limit);
@@ -371,7 +275,7 @@ fn numbers_change_no_tick() {
 
 fn numbers_change_no_tick_with(pipeline: Option<IntervalConfig>) {
     let run = |numbers: [TileId; 3]| {
-        let mut config = pipelined(chip(&[2, 0]), pipeline);
+        let mut config = pipelined(chip_with_bells(&[2, 0]), pipeline);
         let [first, second, bells] = numbers;
         (config.tiles[0].id, config.tiles[1].id) = (first, second);
         config.doorbells.as_mut().unwrap().id = bells;
@@ -389,7 +293,7 @@ fn numbers_change_no_tick_with(pipeline: Option<IntervalConfig>) {
 /// A hart that listens to nobody, and uses nothing else of others, has the ticks that it has alone.
 #[test]
 fn rings_of_others_change_nothing_elsewhere() {
-    let config = chip(&[0, 0, 0]);
+    let config = chip_with_bells(&[0, 0, 0]);
     let work = || {
         let mut p = Program::default();
         p.addi(S2, ZERO, 1000);
@@ -428,7 +332,7 @@ fn unused_doorbells_change_nothing() {
             config = with_doorbells(config);
         }
         let mut machine = machine(&config, &rounds(&[2, 0, 3], 1000, true));
-        machine.run(RunLimit { ticks: 60_000 }, None);
+        machine.run(RunLimit { ticks: 400_000 }, None);
         machine.markers()
     };
     let without = run(false);
@@ -454,7 +358,7 @@ fn what_is_wrong_is_refused() {
         }),
     ];
     for (what, change) in changes {
-        let mut config = chip(&[0, 2]);
+        let mut config = chip_with_bells(&[0, 2]);
         change(&mut config);
         let refused = Machine::new(&config).err().expect("refused");
         assert!(refused.what.contains(what), "{refused:?}");

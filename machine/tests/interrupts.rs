@@ -7,7 +7,6 @@ use bulkhead_abi::memory_map::PLIC_BASE;
 use bulkhead_abi::plic::{CLAIM, CONTEXT_SIZE, ENABLE, ENABLE_SIZE, THRESHOLD, context, source};
 use bulkhead_machine::config::PlatformConfig;
 use bulkhead_machine::hart::IntervalConfig;
-use bulkhead_machine::ledger::Ended;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::{Tick, TileId};
@@ -19,23 +18,6 @@ const LIMIT: RunLimit = RunLimit { ticks: 20_000_000 };
 const MSTATUS: u32 = 0x300;
 const MTVEC: u32 = 0x305;
 const MIP: u32 = 0x344;
-
-fn times(machine: &Machine, transaction: Transaction) -> Vec<(Tick, Tick)> {
-    let all = machine.ledger().transactions().iter();
-    let own = all.filter(|one: &&Ended| one.transaction == transaction);
-    let mut times: Vec<_> = own.map(|one| (one.begin, one.end)).collect();
-    times.sort_unstable();
-    times
-}
-
-/// Markers of a kind at a hart: their ticks and values.
-fn marks(machine: &Machine, (tile, port): (TileId, usize), kind: u32) -> Vec<(Tick, u64)> {
-    let markers = machine.markers();
-    let own = markers
-        .iter()
-        .filter(|m| (m.tile, usize::from(m.activity), u32::from(m.kind)) == (tile, port, kind));
-    own.map(|marker| (marker.tick, marker.value)).collect()
-}
 
 /// The hart that asks waits, and another one is chosen: (chip, who programs, who hears).
 type Case = (&'static [u16], (TileId, usize), (TileId, usize));

@@ -199,6 +199,7 @@ impl Context {
 
     /// A message was fetched.
     pub fn took(&mut self) {
+        // Messages of other clients may have been fetched since the count was read.
         self.seen = self.seen.saturating_sub(1);
     }
 

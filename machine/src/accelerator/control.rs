@@ -710,6 +710,7 @@ impl Context {
             // It answers an abandoned call.
             return;
         }
+        // Whoever has the gate may answer more often than it was asked.
         self.under_way = self.under_way.saturating_sub(1);
         self.blocked = false;
         if header.label != FORWARD {

@@ -160,6 +160,7 @@ impl Job {
     pub fn came_from_region(&mut self, bytes: u64) {
         if let Some(placed) = &mut self.placed {
             placed.offset += bytes;
+            // The client on the other side of the pipe wrote how many there are.
             placed.bytes = placed.bytes.saturating_sub(bytes);
             if placed.bytes == 0 {
                 self.used.push(placed.message);
@@ -172,6 +173,7 @@ impl Job {
     pub fn came(&mut self, piece: Piece) {
         self.moving -= usize::from(piece.message.is_none());
         self.read += piece.bytes;
+        // A message of a pipe may have more than the job asked for.
         self.left = self.left.saturating_sub(piece.bytes);
         if self.status == 0 {
             self.pieces.push_back(piece);
@@ -283,6 +285,7 @@ impl Context {
         let (Some(job), Some(stream)) = (&mut self.job, &mut self.stream) else {
             return;
         };
+        // The kernel may have removed the client and begun another one with its number; that job does not count this piece.
         job.moving = job.moving.saturating_sub(1);
         job.used.extend(piece.message);
         if job.status == 0 {

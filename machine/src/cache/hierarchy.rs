@@ -22,6 +22,7 @@ use super::{Cache, CacheStatistics, HeldLine};
 use crate::config::{CacheConfig, UnitPort};
 use crate::hart::CacheEvents;
 use crate::ledger::{Ledger, Level};
+use crate::local_token::LocalToken;
 use crate::noc::Account;
 use crate::types::{Line, Owner, Tick};
 use bulkhead_abi::dtu::WRITE_BACKS;
@@ -52,7 +53,7 @@ pub trait Harts {
 /// An access of the unit or the card, with its bytes.
 #[derive(Clone, Debug)]
 pub struct Carried {
-    token: u32,
+    token: LocalToken,
     /// First address.
     pub address: u64,
     /// How many of the bytes belong to the access.
@@ -91,21 +92,22 @@ pub enum Waiter {
         /// The line becomes dirty.
         write: bool,
     },
-    /// The DTU.
+    /// The DTU, a network card or a streaming unit.
     Unit {
-        /// The unit's token.
-        token: u32,
+        /// Whose access it is, and which one.
+        token: LocalToken,
         /// The line becomes dirty.
         write: bool,
     },
 }
 
 impl Waiter {
-    /// Its token.
+    /// The hart's token; of another part, the number of its access.
     pub fn token(self) -> u32 {
-        let (Waiter::Fetch { token } | Waiter::Data { token, .. } | Waiter::Unit { token, .. }) =
-            self;
-        token
+        match self {
+            Waiter::Fetch { token } | Waiter::Data { token, .. } => token,
+            Waiter::Unit { token, .. } => token.number(),
+        }
     }
 }
 

@@ -5,6 +5,12 @@
 use super::*;
 use crate::config::{Replacement, UnitPort};
 use crate::ledger::Resource;
+use crate::local_token::Part;
+
+/// A token of the unit for each number.
+fn unit(number: u32) -> LocalToken {
+    Part::Unit.token(&mut { number })
+}
 
 pub(super) const A: Owner = Owner::new(0, 1);
 pub(super) const B: Owner = Owner::new(0, 2);
@@ -97,6 +103,7 @@ impl Bench {
         owner: Owner,
         token: u32,
     ) -> Option<Tick> {
+        let token = unit(token);
         let written = write.then_some(&[7; 64][..bytes as usize]);
         self.tile.carry(token, address, bytes as usize, written);
         let at = self
@@ -191,7 +198,7 @@ fn misses_of_one_line_join() {
         b.done[2],
         Done {
             waiter: Waiter::Unit {
-                token: 77,
+                token: unit(77),
                 write: false
             },
             line: 0x1000,
@@ -402,7 +409,7 @@ fn without_a_second_level_the_unit_uses_the_data_cache() {
         b.done,
         [Done {
             waiter: Waiter::Unit {
-                token: 2,
+                token: unit(2),
                 write: false
             },
             line: 0x2000,

@@ -8,6 +8,7 @@
 
 use super::super::HARTS;
 use super::{Blocked, Carried, Hierarchy, Lower, Outcome, Waiter};
+use crate::local_token::LocalToken;
 use crate::types::{LINE_MAX, Line, Owner, Tick};
 
 /// The old content of a line that is about to be written whole.
@@ -15,7 +16,13 @@ static BLANK: Line = [0; LINE_MAX];
 
 impl Hierarchy {
     /// Prepares the access that follows ([`Hierarchy::unit_access`]): takes the bytes of a write, or room for the bytes of a read.
-    pub fn carry(&mut self, token: u32, address: u64, length: usize, written: Option<&[u8]>) {
+    pub fn carry(
+        &mut self,
+        token: LocalToken,
+        address: u64,
+        length: usize,
+        written: Option<&[u8]>,
+    ) {
         let mut bytes = BLANK;
         if let Some(written) = written {
             bytes[..length].copy_from_slice(written);
@@ -31,7 +38,7 @@ impl Hierarchy {
     }
 
     /// Gives the bytes of an access that is done; none if the tile may no longer make it.
-    pub fn take_carried(&mut self, token: u32) -> Option<Carried> {
+    pub fn take_carried(&mut self, token: LocalToken) -> Option<Carried> {
         let position = self.carried.iter().position(|c| c.token == token)?;
         let carried = self.carried.swap_remove(position);
         assert!(
@@ -43,7 +50,7 @@ impl Hierarchy {
     }
 
     /// Cancels a waiting access. Its line may still come.
-    pub fn forget(&mut self, token: u32) {
+    pub fn forget(&mut self, token: LocalToken) {
         self.carried.retain(|carried| carried.token != token);
     }
 
@@ -59,7 +66,7 @@ impl Hierarchy {
     }
 
     /// Moves the bytes of an access whose line is there now, unless it was forgotten.
-    pub(super) fn move_bytes(&mut self, line: u64, token: u32) {
+    pub(super) fn move_bytes(&mut self, line: u64, token: LocalToken) {
         let Some(carried) = self.carried.iter_mut().find(|c| c.token == token) else {
             return;
         };
@@ -105,7 +112,7 @@ impl Hierarchy {
         bytes: u32,
         write: bool,
         owner: Owner,
-        token: u32,
+        token: LocalToken,
         lower: &mut L,
     ) -> Option<Tick> {
         let line = self.data.cache.line_of(address);

@@ -5,6 +5,7 @@ use super::super::*;
 use crate::cache::HeldLine;
 use crate::config::{PrefetcherConfig, PrefetcherKind, Replacement, UnitPort};
 use crate::ledger::Ledger;
+use crate::local_token::{LocalToken, Part};
 use crate::noc::Account;
 use crate::types::Tick;
 use proptest::prelude::*;
@@ -116,7 +117,7 @@ struct World {
     now: Tick,
     token: u32,
     /// Accesses of the unit that wait: token, address, whether it writes.
-    pending: Vec<(u32, u64, bool)>,
+    pending: Vec<(LocalToken, u64, bool)>,
 }
 
 impl World {
@@ -192,8 +193,8 @@ impl World {
             }
             false => value,
         };
-        self.token += 1;
-        let (token, now, bytes) = (self.token, self.now, length as u32);
+        let token = Part::Unit.token(&mut self.token);
+        let (now, bytes) = (self.now, length as u32);
         let written = value.map(|value| vec![value; length]);
         self.caches
             .carry(token, address, length, written.as_deref());
@@ -207,7 +208,7 @@ impl World {
         }
     }
 
-    fn unit_done(&mut self, token: u32) {
+    fn unit_done(&mut self, token: LocalToken) {
         let Some(position) = self.pending.iter().position(|p| p.0 == token) else {
             assert!(
                 self.caches.take_carried(token).is_none(),

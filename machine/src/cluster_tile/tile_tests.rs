@@ -244,6 +244,21 @@ fn requests_of_one_moment_have_their_banks_by_port() {
     }
 }
 
+/// The host visits harts and parts in both orders.
+fn visits_change_nothing(config: &PlatformConfig, programs: &[((TileId, usize), Program)]) {
+    let run = |backwards: bool| {
+        let mut machine = Machine::new(config).unwrap();
+        machine.visit_harts_backwards(backwards);
+        for (i, (hart, program)) in programs.iter().enumerate() {
+            start_hart(&mut machine, *hart, program, 0x1_0000 * (i as u64 + 1));
+        }
+        let end = machine.run(LIMIT, None);
+        assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
+        (machine.digest(), machine.statistics())
+    };
+    assert_eq!(run(false), run(true), "{config:?}");
+}
+
 /// Interrupts come from outside, and their lines to several harts.
 #[test]
 fn the_order_in_which_the_host_visits_harts_and_parts_changes_no_interrupt() {
@@ -251,18 +266,18 @@ fn the_order_in_which_the_host_visits_harts_and_parts_changes_no_interrupt() {
     let chips = [&[3, 0, 2][..], &[0, 0], &[4]];
     for (harts, pipeline) in chips.into_iter().flat_map(|h| PIPELINES.map(|p| (h, p))) {
         let tiles: Vec<TileId> = (0..harts.len() as TileId).collect();
-        let run = |backwards: bool| {
-            let config = pipelined(interrupts::interrupted_chip(harts, &tiles), pipeline);
-            let mut machine = Machine::new(&config).unwrap();
-            machine.visit_harts_backwards(backwards);
-            let programs = interrupts::rounds(harts, 20, true);
-            for (i, (hart, program)) in programs.iter().enumerate() {
-                start_hart(&mut machine, *hart, program, 0x1_0000 * (i as u64 + 1));
-            }
-            let end = machine.run(LIMIT, None);
-            assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
-            (machine.digest(), machine.statistics())
-        };
-        assert_eq!(run(false), run(true), "{harts:?}, {pipeline:?}");
+        let config = pipelined(interrupts::interrupted_chip(harts, &tiles), pipeline);
+        visits_change_nothing(&config, &interrupts::rounds(harts, 20, true));
+    }
+}
+
+/// Harts of all tiles interrupt each other.
+#[test]
+fn the_order_in_which_the_host_visits_harts_and_parts_changes_no_ring() {
+    use common::doorbells;
+    let chips = [&[3, 0, 2][..], &[0, 0, 0], &[4]];
+    for (harts, pipeline) in chips.into_iter().flat_map(|h| PIPELINES.map(|p| (h, p))) {
+        let config = pipelined(doorbells::chip_with_bells(harts), pipeline);
+        visits_change_nothing(&config, &doorbells::ring_round(&config, 20, true));
     }
 }

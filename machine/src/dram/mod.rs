@@ -348,6 +348,7 @@ impl Dram {
             None => {
                 self.statistics.row_misses += 1;
                 command += self.config.activate * cycle;
+                // A bank that opens while earlier bursts transfer costs the request nothing.
                 account.service += command.saturating_sub(at);
                 at = at.max(command);
             }

@@ -4,6 +4,7 @@
 //! latencies. It does not know the event queue, the caches, the network or the hart.
 
 use crate::ledger::Unfetched;
+use crate::local_token::LocalToken;
 use crate::noc::packet::Packet;
 use crate::types::{Block, Owner, Tick, TileId};
 use bulkhead_abi::dtu::{DtuError, Opcode};
@@ -20,9 +21,6 @@ pub enum TileKind {
     /// A memory controller.
     Memory,
 }
-
-/// Tokens of the unit's local accesses are below this; a tile can use the others for other purposes.
-pub const TOKENS: u32 = 1 << 31;
 
 /// When a local access is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +78,7 @@ pub enum DtuEvent {
     /// The start-up latency of the command with this number is over.
     Command(u32),
     /// A local access with this token is done.
-    Local(u32),
+    Local(LocalToken),
     /// The receive unit has examined the message that it holds.
     Receive,
     /// An alarm is due.
@@ -264,10 +262,10 @@ pub trait Env {
         physical: u64,
         block: Block<'_>,
         owner: Owner,
-        token: u32,
+        token: LocalToken,
     ) -> Result<LocalTiming, LocalFault>;
     /// A pending access with this token is cancelled, though its line may still arrive.
-    fn local_forget(&mut self, token: u32);
+    fn local_forget(&mut self, token: LocalToken);
     /// Bytes of a line of the tile's caches.
     fn line(&self) -> u64;
     /// Writes the line at `line` back to memory, if it is dirty, and removes it from the tile's caches. Done when memory has it.
@@ -278,7 +276,7 @@ pub trait Env {
         &mut self,
         line: u64,
         owner: Owner,
-        token: u32,
+        token: LocalToken,
     ) -> Result<LocalTiming, Later>;
     /// Sets the hart's external interrupt line.
     fn interrupt(&mut self, level: bool);

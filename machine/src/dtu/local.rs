@@ -3,7 +3,8 @@
 //! Why it exists: commands and the receive unit share one port, in the order of their requests. The bytes of a job move block by
 //! block, each when its line is present. The port does not know what a job is for.
 
-use super::env::{DtuEvent, Env, LocalTiming, TOKENS};
+use super::env::{DtuEvent, Env, LocalTiming};
+use crate::local_token::{LocalToken, Part};
 use crate::types::{Block, Owner, Tick};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -70,7 +71,7 @@ impl Job {
 /// An outstanding block.
 #[derive(Clone, Debug)]
 struct InFlight {
-    token: u32,
+    token: LocalToken,
     /// Number of its job.
     job: u64,
     /// Its part of the job's data.
@@ -85,7 +86,7 @@ pub struct LocalPort {
     jobs: VecDeque<Job>,
     /// Outstanding blocks.
     in_flight: Vec<InFlight>,
-    next_token: u32,
+    last_token: u32,
     next_number: u64,
     /// The owner of the last block.
     last_owner: Option<Owner>,
@@ -101,7 +102,7 @@ impl LocalPort {
             parallel: parallel.max(1),
             jobs: VecDeque::new(),
             in_flight: Vec::new(),
-            next_token: 0,
+            last_token: 0,
             next_number: 0,
             last_owner: None,
             waited: None,
@@ -109,9 +110,8 @@ impl LocalPort {
     }
 
     /// A token for an access that does not belong to a job.
-    pub fn token(&mut self) -> u32 {
-        self.next_token = (self.next_token + 1) % TOKENS;
-        self.next_token
+    pub fn token(&mut self) -> LocalToken {
+        Part::Unit.token(&mut self.last_token)
     }
 
     /// Adds a transfer of at least one byte at `physical` at the moment `now`.
@@ -170,8 +170,7 @@ impl LocalPort {
             let part = job.next..job.data.len().min(job.next + room);
             job.next = part.end;
             job.in_flight += 1;
-            self.next_token = (self.next_token + 1) % TOKENS;
-            let token = self.next_token;
+            let token = Part::Unit.token(&mut self.last_token);
             self.in_flight.push(InFlight {
                 token,
                 job: job.number,
@@ -209,7 +208,7 @@ impl LocalPort {
 
     /// The line of a pending block has arrived, with the bytes of a read, or without bytes if the tile may no longer access it.
     /// Returns the job that this completes, if any.
-    pub fn arrived(&mut self, token: u32, bytes: Option<&[u8]>) -> Option<Finished> {
+    pub fn arrived(&mut self, token: LocalToken, bytes: Option<&[u8]>) -> Option<Finished> {
         let block = self.in_flight.iter().find(|block| block.token == token)?;
         let job = self.jobs.iter_mut().find(|job| job.number == block.job)?;
         match bytes {
@@ -226,7 +225,7 @@ impl LocalPort {
     }
 
     /// A block is done. Returns the job that this completes, if any. Unknown tokens are ignored.
-    pub fn block_done(&mut self, token: u32) -> Option<Finished> {
+    pub fn block_done(&mut self, token: LocalToken) -> Option<Finished> {
         let mut blocks = self.in_flight.iter();
         let position = blocks.position(|block| block.token == token)?;
         let number = self.in_flight.remove(position).job;

@@ -26,6 +26,7 @@ pub use env::*;
 
 use crate::config::DtuConfig;
 use crate::ledger::Unfetched;
+use crate::local_token::LocalToken;
 use crate::noc::packet::{Packet, PacketKind};
 use crate::types::{Owner, Tick, TileId};
 use bulkhead_abi::dtu::{
@@ -280,7 +281,7 @@ impl Dtu {
     }
 
     /// A pending local access is done, with the bytes of a read; none if it was refused when its line arrived.
-    pub fn local_done<E: Env>(&mut self, env: &mut E, token: u32, bytes: Option<&[u8]>) {
+    pub fn local_done<E: Env>(&mut self, env: &mut E, token: LocalToken, bytes: Option<&[u8]>) {
         if self.line_written(env, token) {
             return self.pump(env);
         }

@@ -6,6 +6,7 @@
 
 use super::Dtu;
 use super::env::{DtuEvent, Env, Later, LocalTiming};
+use crate::local_token::LocalToken;
 use crate::types::Owner;
 use bulkhead_abi::dtu::WRITE_BACK_LINES;
 
@@ -18,7 +19,7 @@ pub(super) struct WriteBack {
     next: u64,
     left: u16,
     /// Outstanding lines: token, address, and whether they must be asked for again.
-    under_way: Vec<(u32, u64, bool)>,
+    under_way: Vec<(LocalToken, u64, bool)>,
     /// Lines to be asked for again now.
     again: Vec<u64>,
 }
@@ -80,7 +81,7 @@ impl Dtu {
     }
 
     /// The access with this token is over. Returns whether it was a line being written back.
-    pub(super) fn line_written<E: Env>(&mut self, env: &mut E, token: u32) -> bool {
+    pub(super) fn line_written<E: Env>(&mut self, env: &mut E, token: LocalToken) -> bool {
         let Some(work) = &mut self.write_back else {
             return false;
         };

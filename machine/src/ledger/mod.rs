@@ -353,7 +353,11 @@ impl Ledger {
             });
         }
         let latency = &mut self.latencies[at as usize];
-        latency.total.record(now.saturating_sub(account.started));
+        let length = now.checked_sub(account.started);
+        let length = length.unwrap_or_else(|| {
+            panic!("{transaction:?} of {owner:?} ends at {now}, before it began: {account:?}")
+        });
+        latency.total.record(length);
         latency.waited += account.waited;
         if let Some(ended) = &mut self.ended {
             ended.push(Ended {

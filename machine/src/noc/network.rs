@@ -470,6 +470,7 @@ impl Network {
                 l.waiting.add(owner);
                 l.statistics.delayed += 1;
                 l.statistics.queue = l.statistics.queue.max(l.waiting.all);
+                // A link that waits for a credit carries nothing now; what follows books that wait.
                 let wait = l.busy_until.saturating_sub(now);
                 l.statistics.waited += wait;
                 ledger.book(owner, l.holder, Resource::Link(link), wait);

@@ -10,9 +10,9 @@ use super::memory::Port;
 use super::{Local, Tile, TileEnv};
 use crate::accelerator::{Accelerator, Later, Ports, Side, Waits};
 use crate::cache::Hierarchy;
-use crate::device::network::CARD_TOKEN;
 use crate::dtu::Dtu;
 use crate::fabric::Fabric;
+use crate::local_token::{LocalToken, Part};
 use crate::observe::HartState;
 use crate::types::{Block, Tick};
 
@@ -24,7 +24,7 @@ struct Access {
     write: bool,
     bytes: Vec<u8>,
     /// Parts whose lines have not arrived: token, and offset of the first byte within the access.
-    missing: Vec<(u32, usize)>,
+    missing: Vec<(LocalToken, usize)>,
     /// When the other parts are done.
     until: Tick,
     /// The tile may not make this access.
@@ -35,14 +35,12 @@ struct Access {
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
     all: Vec<Access>,
-    next_token: u32,
+    last_token: u32,
 }
 
 impl Accesses {
-    /// A token that does not belong to the data transfer unit. A tile with a streaming unit has no network card.
-    fn token(&mut self) -> u32 {
-        self.next_token = (self.next_token + 1) % CARD_TOKEN;
-        CARD_TOKEN | self.next_token
+    fn token(&mut self) -> LocalToken {
+        Part::Stream.token(&mut self.last_token)
     }
 
     /// When the first access that waits for no line is done.
@@ -53,7 +51,7 @@ impl Accesses {
     }
 
     /// A line has arrived at `at`, with the bytes of a read, or without bytes if the tile may no longer make the access.
-    pub fn arrived(&mut self, token: u32, at: Tick, bytes: Option<&[u8]>) {
+    pub fn arrived(&mut self, token: LocalToken, at: Tick, bytes: Option<&[u8]>) {
         let part = |access: &Access| access.missing.iter().position(|part| part.0 == token);
         let found = self.all.iter_mut().find_map(|a| Some((part(a)?, a)));
         let Some((part, access)) = found else { return };
@@ -165,8 +163,8 @@ impl Ports for TilePorts<'_> {
             local: self.local,
             fabric: self.fabric,
         };
-        // A read that would fault for a hart returns 0.
-        let value = self.unit.read_register(&mut env, offset, 8).unwrap_or(0);
+        let read = self.unit.read_register(&mut env, offset, 8);
+        let value = read.unwrap_or_else(|fault| panic!("a streaming unit's {fault}"));
         self.local.after_unit(self.unit, self.caches, self.fabric);
         value
     }
@@ -177,7 +175,9 @@ impl Ports for TilePorts<'_> {
             local: self.local,
             fabric: self.fabric,
         };
-        let _ = self.unit.write_register(&mut env, offset, 8, value);
+        let written = self.unit.write_register(&mut env, offset, 8, value);
+        // Only a hart sleeps.
+        written.unwrap_or_else(|fault| panic!("a streaming unit's {fault}, with {value:#x}"));
         self.local.after_unit(self.unit, self.caches, self.fabric);
     }
 

@@ -4,10 +4,10 @@
 
 use super::{Below, Tile};
 use crate::cache::{Done, HARTS, Harts, HeldLine, Waiter};
-use crate::device::network::CARD_TOKEN;
 use crate::fabric::Fabric;
 use crate::hart::{Hart, LineBytes};
 use crate::ledger::Resource;
+use crate::local_token::Part;
 use crate::noc::{Packet, PacketKind, Transaction};
 use crate::types::{Owner, Tick, align};
 
@@ -174,12 +174,14 @@ impl Tile {
                 Waiter::Unit { token, .. } => {
                     let carried = self.caches.take_carried(token);
                     let bytes = carried.as_ref().map(|carried| carried.bytes());
-                    if token & CARD_TOKEN != 0 && self.accelerator.is_some() {
-                        self.local.accesses.arrived(token, at, bytes);
-                    } else if token & CARD_TOKEN != 0 {
-                        self.with_card(fabric, |card, ports| card.arrived(ports, token, bytes));
-                    } else {
-                        self.with_unit(fabric, |unit, env| unit.local_done(env, token, bytes));
+                    match token.part() {
+                        Part::Stream => self.local.accesses.arrived(token, at, bytes),
+                        Part::Card => {
+                            self.with_card(fabric, |card, ports| card.arrived(ports, token, bytes));
+                        }
+                        Part::Unit => {
+                            self.with_unit(fabric, |unit, env| unit.local_done(env, token, bytes));
+                        }
                     }
                 }
             }

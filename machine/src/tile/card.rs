@@ -12,6 +12,7 @@ use crate::dtu::Dtu;
 use crate::fabric::Fabric;
 use crate::hart::InterruptLine;
 use crate::ledger::Resource;
+use crate::local_token::LocalToken;
 use crate::types::{Block, Owner, Tick};
 use bulkhead_abi::memory_map::{NETWORK_CARD_BASE, NETWORK_CARD_SIZE};
 
@@ -63,7 +64,7 @@ impl Ports for CardPorts<'_> {
         &mut self,
         physical: u64,
         block: Block<'_>,
-        token: u32,
+        token: LocalToken,
     ) -> Result<Option<Tick>, Broken> {
         let mut port = Port {
             unit: self.unit.as_deref_mut(),
@@ -75,7 +76,7 @@ impl Ports for CardPorts<'_> {
         at.map_err(|_| Broken)
     }
 
-    fn forget(&mut self, token: u32) {
+    fn forget(&mut self, token: LocalToken) {
         self.caches.forget(token);
     }
 

@@ -8,6 +8,7 @@ use crate::dtu::{Alarm, DtuEvent, DtuResource, Env, Later, LocalFault, LocalTimi
 use crate::fabric::Fabric;
 use crate::hart::InterruptLine;
 use crate::ledger::Resource;
+use crate::local_token::LocalToken;
 use crate::noc::Packet;
 use crate::types::{Block, Owner, Tick};
 
@@ -59,7 +60,7 @@ impl Env for TileEnv<'_> {
         physical: u64,
         block: Block<'_>,
         owner: Owner,
-        token: u32,
+        token: LocalToken,
     ) -> Result<LocalTiming, LocalFault> {
         let mut port = Port {
             unit: None,
@@ -71,7 +72,7 @@ impl Env for TileEnv<'_> {
         Ok(at.map_or(LocalTiming::Pending, LocalTiming::Ready))
     }
 
-    fn local_forget(&mut self, token: u32) {
+    fn local_forget(&mut self, token: LocalToken) {
         self.caches.forget(token);
     }
 
@@ -83,7 +84,7 @@ impl Env for TileEnv<'_> {
         &mut self,
         line: u64,
         owner: Owner,
-        token: u32,
+        token: LocalToken,
     ) -> Result<LocalTiming, Later> {
         let now = self.local.now;
         let line = self.local.name(line);

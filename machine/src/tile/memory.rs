@@ -7,6 +7,7 @@ use super::{Below, Local};
 use crate::cache::Hierarchy;
 use crate::dtu::{Dtu, LocalFault};
 use crate::fabric::Fabric;
+use crate::local_token::LocalToken;
 use crate::types::{Block, Owner, Tick};
 
 /// A way into the tile's memory.
@@ -26,7 +27,7 @@ impl Port<'_> {
         physical: u64,
         mut block: Block<'_>,
         owner: Owner,
-        token: u32,
+        token: LocalToken,
     ) -> Result<Option<Tick>, LocalFault> {
         let (bytes, write) = (block.len(), block.is_write());
         let fault = LocalFault { address: physical };

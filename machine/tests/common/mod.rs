@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Each test program uses its own part.
 
 pub mod dma;
+pub mod doorbells;
 pub mod engines;
 pub mod interrupts;
 pub mod litmus;

@@ -1,7 +1,10 @@
 //! Shared by the tests of chips with several parts.
 
 use super::*;
+use bulkhead_machine::ledger::Ended;
 use bulkhead_machine::machine::{Outcome, RunLimit};
+use bulkhead_machine::noc::Transaction;
+use bulkhead_machine::types::Tick;
 
 /// A chip with a program on each of these harts, each at a place of its own. It keeps its transactions.
 pub fn machine(config: &PlatformConfig, programs: &[((TileId, usize), Program)]) -> Machine {
@@ -32,4 +35,22 @@ pub fn marked(machine: &Machine, kind: u32) -> Vec<u64> {
     let markers = machine.markers().into_iter();
     let own = markers.filter(|m| u32::from(m.kind) == kind);
     own.map(|m| m.value).collect()
+}
+
+/// Begins and ends of all transactions of a kind, in order.
+pub fn times(machine: &Machine, transaction: Transaction) -> Vec<(Tick, Tick)> {
+    let all = machine.ledger().transactions().iter();
+    let own = all.filter(|one: &&Ended| one.transaction == transaction);
+    let mut times: Vec<_> = own.map(|one| (one.begin, one.end)).collect();
+    times.sort_unstable();
+    times
+}
+
+/// Markers of a kind at a hart: their ticks and values.
+pub fn marks(machine: &Machine, (tile, port): (TileId, usize), kind: u32) -> Vec<(Tick, u64)> {
+    let markers = machine.markers();
+    let own = markers
+        .iter()
+        .filter(|m| (m.tile, usize::from(m.activity), u32::from(m.kind)) == (tile, port, kind));
+    own.map(|marker| (marker.tick, marker.value)).collect()
 }

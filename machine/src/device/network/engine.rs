@@ -8,13 +8,11 @@
 
 use super::queue::{Broken, Chain, DESCRIPTOR, Queue};
 use super::{CardEvent, DropReason, Fate, Frame, NetworkCard, Ports};
+use crate::local_token::{LocalToken, Part};
 use crate::types::{Block, Tick};
 use bulkhead_abi::network::*;
 use std::collections::VecDeque;
 use std::ops::Range;
-
-/// Bit of a token that distinguishes accesses of the card from those of the data transfer unit.
-pub const CARD_TOKEN: u32 = 1 << 31;
 
 /// The purpose of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,15 +23,7 @@ pub(super) enum Who {
 }
 
 impl Who {
-    fn token(self, number: u32) -> u32 {
-        CARD_TOKEN | (number & 0x1FFF_FFFF) << 2 | self as u32
-    }
-
-    fn of(token: u32) -> Option<Self> {
-        [Who::Sending, Who::Completing, Who::Receiving]
-            .into_iter()
-            .find(|who| *who as u32 == token & 3)
-    }
+    const ALL: [Who; 3] = [Who::Sending, Who::Completing, Who::Receiving];
 }
 
 /// Accesses that belong to one step.
@@ -44,13 +34,13 @@ pub(super) struct Transfer {
     /// Accesses not begun: tile-physical address, write, their part of the data.
     blocks: VecDeque<(u64, bool, Range<usize>)>,
     /// Accesses begun: token, and the same.
-    under_way: Vec<(u32, bool, Range<usize>)>,
+    under_way: Vec<(LocalToken, bool, Range<usize>)>,
     parallel: usize,
 }
 
 impl Transfer {
     /// Tokens of outstanding accesses.
-    pub fn tokens(&self) -> impl Iterator<Item = u32> {
+    pub fn tokens(&self) -> impl Iterator<Item = LocalToken> {
         self.under_way.iter().map(|block| block.0)
     }
 
@@ -101,6 +91,12 @@ impl NetworkCard {
             Who::Completing => &mut self.completing,
             Who::Receiving => &mut self.receiving,
         }
+    }
+
+    /// The step that an access under way belongs to.
+    fn who(&mut self, token: LocalToken) -> Option<Who> {
+        let has = |who: &Who| self.transfer(*who).tokens().any(|one| one == token);
+        Who::ALL.into_iter().find(has)
     }
 
     /// Begins a step that accesses these places. Data is written to them in order; for places that are read, it is the room. An
@@ -156,7 +152,8 @@ impl NetworkCard {
     /// Starts as many accesses as may be outstanding.
     fn pump(&mut self, ports: &mut dyn Ports, who: Who) -> Result<(), Broken> {
         loop {
-            let token = who.token(self.token.wrapping_add(1));
+            let mut last = self.token;
+            let token = Part::Card.token(&mut last);
             let transfer = self.transfer(who);
             if transfer.under_way.len() >= transfer.parallel {
                 return Ok(());
@@ -173,13 +170,13 @@ impl NetworkCard {
             if let Some(at) = ports.access(physical, block, token)? {
                 ports.schedule(at, CardEvent::Block(token));
             }
-            self.token = self.token.wrapping_add(1);
+            self.token = last;
         }
     }
 
     /// The line of an access has arrived, with the bytes of a read, or without bytes if the tile may no longer make the access.
-    pub fn arrived(&mut self, ports: &mut dyn Ports, token: u32, bytes: Option<&[u8]>) {
-        let Some(who) = Who::of(token) else { return };
+    pub fn arrived(&mut self, ports: &mut dyn Ports, token: LocalToken, bytes: Option<&[u8]>) {
+        let Some(who) = self.who(token) else { return };
         let transfer = self.transfer(who);
         let block = transfer.under_way.iter().find(|block| block.0 == token);
         let Some((_, write, part)) = block.cloned() else {
@@ -194,8 +191,8 @@ impl NetworkCard {
     }
 
     /// An access is done. Unknown tokens are ignored.
-    pub(super) fn block(&mut self, ports: &mut dyn Ports, token: u32) {
-        let Some(who) = Who::of(token) else { return };
+    pub(super) fn block(&mut self, ports: &mut dyn Ports, token: LocalToken) {
+        let Some(who) = self.who(token) else { return };
         let transfer = self.transfer(who);
         let position = transfer.under_way.iter().position(|block| block.0 == token);
         let Some(position) = position else { return };

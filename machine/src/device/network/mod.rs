@@ -17,9 +17,9 @@ mod registers;
 #[cfg(test)]
 mod tests;
 
+use crate::local_token::LocalToken;
 use crate::types::{Block, Owner, Tick};
 use bulkhead_abi::network::*;
-pub use engine::CARD_TOKEN;
 use engine::{Receive, Transfer, Transmit};
 pub use frame::{DropReason, Fate, Frame};
 use queue::{Broken, Queue};
@@ -46,7 +46,7 @@ pub enum CardEvent {
     /// The driver rang for a queue.
     Notified(u32, u32),
     /// A block was accessed.
-    Block(u32),
+    Block(LocalToken),
     /// The link is free.
     LinkFree(u32),
     /// A frame has left; this is its descriptor.
@@ -72,10 +72,10 @@ pub trait Ports {
         &mut self,
         physical: u64,
         block: Block<'_>,
-        token: u32,
+        token: LocalToken,
     ) -> Result<Option<Tick>, Broken>;
     /// Cancels an access that has not moved its bytes.
-    fn forget(&mut self, token: u32);
+    fn forget(&mut self, token: LocalToken);
     /// Asks for a call of [`NetworkCard::event`].
     fn schedule(&mut self, at: Tick, event: CardEvent);
     /// A frame leaves the card at this moment, which may be in the future.
@@ -155,10 +155,10 @@ pub struct NetworkCard {
     line: bool,
     /// Counts resets: requests from before the last one are void.
     generation: u32,
-    /// The last token of an access.
+    /// The number of the last access.
     token: u32,
     /// Tokens of cancelled accesses.
-    abandoned: Vec<u32>,
+    abandoned: Vec<LocalToken>,
     /// The driver rang for a queue while its index was being read.
     rung: [bool; 2],
     transmit: Transmit,
@@ -306,7 +306,7 @@ impl NetworkCard {
     }
 
     /// Tokens of accesses cancelled since the last call.
-    pub fn take_abandoned(&mut self) -> Vec<u32> {
+    pub fn take_abandoned(&mut self) -> Vec<LocalToken> {
         std::mem::take(&mut self.abandoned)
     }
 

@@ -43,7 +43,12 @@ impl Ports for World {
     fn allowed(&self, physical: u64, bytes: u64, _: bool) -> bool {
         usize::try_from(bytes).is_ok_and(|bytes| self.at(physical, bytes).is_some())
     }
-    fn access(&mut self, physical: u64, block: Block<'_>, _: u32) -> Result<Option<Tick>, Broken> {
+    fn access(
+        &mut self,
+        physical: u64,
+        block: Block<'_>,
+        _: LocalToken,
+    ) -> Result<Option<Tick>, Broken> {
         assert!((1..=64).contains(&block.len()));
         let place = self.at(physical, block.len());
         let place = place.ok_or(Broken)?;
@@ -53,7 +58,7 @@ impl Ports for World {
         }
         Ok(Some(self.now + LATENCY))
     }
-    fn forget(&mut self, _: u32) {}
+    fn forget(&mut self, _: LocalToken) {}
     fn schedule(&mut self, at: Tick, event: CardEvent) {
         self.queue.push(at, 0, event);
     }

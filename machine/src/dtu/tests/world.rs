@@ -3,6 +3,7 @@
 
 use super::super::*;
 
+use crate::local_token::LocalToken;
 use crate::noc::Transaction;
 use crate::types::Block;
 use bulkhead_abi::dtu::*;
@@ -34,7 +35,7 @@ pub fn config() -> DtuConfig {
 enum Action {
     Event(u16, DtuEvent),
     /// A pending access of a tile: token, place in memory, bytes to write.
-    Local(u16, u32, Range<usize>, Option<Vec<u8>>),
+    Local(u16, LocalToken, Range<usize>, Option<Vec<u8>>),
     Arrive(Packet),
 }
 
@@ -69,7 +70,7 @@ pub struct Chip {
     /// Lines to be written back, and when.
     pub written_back: Vec<(Tick, u64)>,
     /// Pending accesses that were cancelled.
-    forgotten: BTreeSet<(u16, u32)>,
+    forgotten: BTreeSet<(u16, LocalToken)>,
 }
 
 impl Chip {
@@ -128,7 +129,7 @@ impl Env for Side<'_> {
         physical: u64,
         block: Block<'_>,
         _owner: Owner,
-        token: u32,
+        token: LocalToken,
     ) -> Result<LocalTiming, LocalFault> {
         let bytes = block.len();
         assert!(bytes != 0 && physical / 64 == (physical + bytes as u64 - 1) / 64);
@@ -153,7 +154,7 @@ impl Env for Side<'_> {
         }
         Ok(LocalTiming::Ready(now + LOCAL))
     }
-    fn local_forget(&mut self, token: u32) {
+    fn local_forget(&mut self, token: LocalToken) {
         self.chip.forgotten.insert((self.tile, token));
     }
     fn line(&self) -> u64 {
@@ -163,7 +164,7 @@ impl Env for Side<'_> {
         &mut self,
         line: u64,
         owner: Owner,
-        token: u32,
+        token: LocalToken,
     ) -> Result<LocalTiming, Later> {
         self.chip.written_back.push((self.chip.now, line));
         assert_eq!(owner, Owner::new(0, TILEMUX_ACTIVITY));
