@@ -105,7 +105,14 @@ impl Machine {
         add(format!("{:?}", self.statistics()));
         add(format!("{:?}", self.fabric.ledger.bookings()));
         add(format!("{:?}", self.fabric.ledger.latencies()));
-        add(format!("{:?}", self.markers()));
+        // Without the addresses of their instructions: where code lies is not what happened.
+        let markers = self.markers().into_iter().map(|m| {
+            format!(
+                "Marker {{ tick: {}, tile: {}, activity: {}, kind: {}, value: {} }}",
+                m.tick, m.tile, m.activity, m.kind, m.value
+            )
+        });
+        add(format!("[{}]", markers.collect::<Vec<String>>().join(", ")));
         for tile in &self.tiles {
             add(format!("{:?}", tile.uart().map(|u| u.output())));
             if let Some(memories) = tile.coupled_statistics() {
