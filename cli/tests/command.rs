@@ -51,6 +51,33 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// What only the machine can refuse, such as a window of slots that refreshes fill, is bad input before anything runs.
+#[test]
+fn a_chip_that_the_machine_refuses_is_bad_input() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let system = r#"<system name="s" paradigm="bare" platform="virt-shares"><domain name="d">
+        <app name="a" harts="1" program="memory/measure"/></domain></system>"#;
+    std::fs::write(folder.path().join("s.xml"), system).expect("it can be written");
+    for (what, path) in [("s.xml", "platform/dram"), ("virt-shares", "dram")] {
+        for (value, says) in [
+            (
+                "controller@bandwidth-blocks=1",
+                "leave no block that could be reserved",
+            ),
+            (
+                "controller@bandwidth-blocks=3",
+                "leave no block that could be reserved",
+            ),
+        ] {
+            let set = format!("{path}/{value}");
+            let done = bulkhead(folder.path(), &["check", what, "--set", &set]);
+            let said = text(&done.stderr).replace('\n', " ");
+            assert_eq!(done.status.code(), Some(2), "{what} {set}: {said}");
+            assert!(said.contains(says), "{what} {set}: {said}");
+        }
+    }
+}
+
 #[test]
 fn commands_of_the_book_work() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -33,7 +33,7 @@ pub fn boot_on(
     config: &PlatformConfig,
 ) -> Result<Machine, Error> {
     let machine_error = |error: &dyn std::fmt::Display| Error::Machine(error.to_string());
-    let mut machine = Machine::new(config).map_err(|error| machine_error(&error))?;
+    let mut machine = Machine::new(config)?;
     for piece in &image.pieces {
         machine
             .load_memory(piece.memory, piece.offset, &piece.bytes)

@@ -44,6 +44,16 @@ pub enum Error {
     Machine(String),
 }
 
+impl From<bulkhead_machine::config::ConfigError> for Error {
+    /// A chip that the machine refuses is a mistake in its description, although nothing tells its place.
+    fn from(error: bulkhead_machine::config::ConfigError) -> Self {
+        Self::input(
+            error.to_string(),
+            "change this in the platform; such rules need what only the machine computes, so they have no place in a file",
+        )
+    }
+}
+
 impl From<bulkhead_analysis::plan::InputError> for Error {
     fn from(error: bulkhead_analysis::plan::InputError) -> Self {
         use bulkhead_analysis::plan::InputError;

@@ -5,6 +5,7 @@
 
 use crate::chips::images;
 use crate::collect;
+use crate::convert::convert_system;
 use crate::counters;
 use crate::crash;
 use crate::ended::{self, Outside, trapped, unexplained};
@@ -81,6 +82,7 @@ pub fn load(system: &Path, overrides: &[String], root: &Path) -> Result<(System,
     };
     let system = load_system(system, &options)?;
     fits(&system, &library)?;
+    accepted(&system)?;
     Ok((system, library))
 }
 
@@ -100,6 +102,7 @@ fn load_text(
     };
     let system = load_system_text(&name.display().to_string(), text, &options)?;
     fits(&system, &library)?;
+    accepted(&system)?;
     Ok((system, library))
 }
 
@@ -108,6 +111,15 @@ fn fits(system: &System, library: &Library) -> Result<(), Error> {
     let runs = system.runs().into_iter();
     let mut all = runs.filter_map(|run| Some((run, paradigm_of(run).ok()?)));
     all.try_for_each(|(run, paradigm)| paradigm.fits(run, library))
+}
+
+/// The machine takes the chip of each run. What it refuses depends on more than the description says, such as the length of
+/// a slot; everything else, the model has refused with its place.
+fn accepted(system: &System) -> Result<(), Error> {
+    for run in system.runs() {
+        convert_system(run, None).validate()?;
+    }
+    Ok(())
 }
 
 /// The variants of a system; the system itself if it has none.

@@ -16,6 +16,7 @@ use bulkhead_report::table::{Grid, nobody, placement_grid, plain, render};
 use bulkhead_report::{plan as report, plan_page};
 use bulkhead_runner::Error;
 use bulkhead_runner::bare::unbounded_flows;
+use bulkhead_runner::convert::convert;
 use bulkhead_runner::programs::absent_tasks;
 use bulkhead_runner::tiled::unfinished::too_limited;
 use bulkhead_runner::tiled::{admission, requests};
@@ -30,7 +31,9 @@ pub fn check(options: &Check) -> Outcome {
         ..LoadOptions::default()
     };
     if bulkhead_model::root(&options.system, &load) == Root::Platform {
-        return check_platform(&load_platform(&options.system, &load)?, options.json);
+        let platform = load_platform(&options.system, &load)?;
+        convert(&platform).validate().map_err(Error::from)?;
+        return check_platform(&platform, options.json);
     }
     let meaning = meaning(&options.meaning);
     match plan::load(&options.system, &options.set, &meaning)? {
@@ -106,7 +109,7 @@ fn asil(name: &str) -> Option<char> {
     None
 }
 
-/// Shows what a platform has. It is valid, because it was loaded.
+/// Shows what a platform has. It is valid: it was loaded, and the machine takes it.
 fn check_platform(platform: &Platform, as_json: bool) -> Outcome {
     if as_json {
         print_json(platform)?;

@@ -44,7 +44,7 @@ pub(super) fn boot(
             placed.push((tile, number));
         }
     }
-    let mut machine = Machine::new(config).map_err(|error| failed(&error))?;
+    let mut machine = Machine::new(config)?;
     for &(tile, number) in &placed {
         load(&mut machine, tile, &programs[number].0)?;
     }

@@ -121,7 +121,7 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
         )
     })?;
     let failed = |error: &dyn std::fmt::Display| Error::Machine(error.to_string());
-    let mut machine = Machine::new(&config).map_err(|error| failed(&error))?;
+    let mut machine = Machine::new(&config)?;
     let tile = config.tiles[0].id;
     for segment in &image.segments {
         machine

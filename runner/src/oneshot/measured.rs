@@ -54,7 +54,7 @@ pub fn spans(
     let config = convert(&platform);
     let cycle = config.tiles[0].hart.ticks_per_cycle;
     let built = programs(placed.iter().map(|(_, name)| *name))?;
-    let mut machine = Machine::new(&config).map_err(|error| failed(&error))?;
+    let mut machine = Machine::new(&config)?;
     for (tile, name) in placed {
         let program = built.iter().find(|program| program.name == *name);
         let elf = program.map_or(&[][..], |program| &program.elf);
