@@ -13,6 +13,7 @@ use crate::image::BootImage;
 use crate::observed::{self, Observed, OtherSeen};
 use crate::paradigm::Paradigm;
 use crate::programs::Program;
+use crate::run::paradigm_of;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::observe::Missing;
 use bulkhead_machine::types::Tick;
@@ -290,4 +291,23 @@ impl Chips {
         hash.update(other.machine.digest());
         hash.finalize().into()
     }
+}
+
+/// Takes away markers that nobody believes, on both chips.
+///
+/// # Errors
+/// If no paradigm runs the second chip.
+pub fn disown(
+    paradigm: &dyn Paradigm,
+    system: &System,
+    programs: &[Program],
+    seen: &mut Observed,
+) -> Result<(), Error> {
+    seen.forged = paradigm.disown(system, programs, &mut seen.markers);
+    if let (Some(peer), Some(other)) = (&system.peer, &mut seen.other) {
+        let paradigm = paradigm_of(&peer.system)?;
+        let other = &mut other.observed;
+        other.forged = paradigm.disown(&peer.system, programs, &mut other.markers);
+    }
+    Ok(())
 }

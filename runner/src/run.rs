@@ -3,7 +3,7 @@
 //! What it deliberately does not know: how a step is done (each has its own module), and what kind of system it runs (that is behind
 //! [`crate::paradigm`]).
 
-use crate::chips::images;
+use crate::chips::{disown, images};
 use crate::collect;
 use crate::convert::convert_system;
 use crate::counters;
@@ -565,22 +565,6 @@ pub fn provenance(system: &System, options: &Options, programs: &[Program]) -> P
         inputs,
         overrides: options.overrides.clone(),
     }
-}
-
-/// Takes away markers that nobody believes, on both chips.
-fn disown(
-    paradigm: &dyn Paradigm,
-    system: &System,
-    programs: &[Program],
-    seen: &mut Observed,
-) -> Result<(), Error> {
-    seen.forged = paradigm.disown(system, programs, &mut seen.markers);
-    if let (Some(peer), Some(other)) = (&system.peer, &mut seen.other) {
-        let paradigm = paradigm_of(&peer.system)?;
-        let other = &mut other.observed;
-        other.forged = paradigm.disown(&peer.system, programs, &mut other.markers);
-    }
-    Ok(())
 }
 
 /// Extracts what happened on a chip.

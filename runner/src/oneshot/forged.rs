@@ -118,10 +118,10 @@ mod tests {
         ];
         assert!(is_kernels(&of_a_user));
         // The compiler gets no other name for a folder that has a quotation mark.
-        let unnamed = "/home/o'b/software/hal/src/marker.rs";
+        let unnamed = "/opt/o'b/software/hal/src/marker.rs";
         assert!(is_kernels(&[
             unnamed,
-            "/home/o'b/software/oneshot/src/task.rs"
+            "/opt/o'b/software/oneshot/src/task.rs"
         ]));
         // A task in Rust that asks for the hint itself, one that is the hint itself, and nothing that is known.
         assert!(!is_kernels(&[hint, "./workloads/one-shot/src/pipeline.rs"]));
