@@ -102,6 +102,17 @@ fn the_summary_reads_well() {
     insta::assert_snapshot!(text::summary(&sample()));
 }
 
+/// They have no plans, because nobody drew what they do.
+#[test]
+fn the_systems_own_programs_are_named_as_the_worst_attack() {
+    let mut result = sample();
+    result.domains[0].attacks[0].plans.clear();
+    result.domains[0].worst = Some(0);
+    let said = text::summary(&result);
+    let told = "  that is: the system's own programs, as described; ";
+    assert!(said.contains(told), "{said}");
+}
+
 #[test]
 fn a_domain_beside_which_nobody_was_attacked_is_not_judged() {
     let mut result = sample();

@@ -40,10 +40,13 @@ pub fn told(clock: Clock, domain: &DomainResult, attack: &AttackResult) -> Strin
             None => did.push((what, vec![who])),
         }
     }
+    // The system's own programs have no plans.
+    let own = "the system's own programs, as described".to_owned();
     let did = did
         .iter()
-        .map(|(what, who)| format!("{}: {what}", who.join(", ")));
-    let mut text = did.collect::<Vec<_>>().join("; ");
+        .map(|(what, who)| format!("{}: {what}", who.join(", ")))
+        .reduce(|all, one| format!("{all}; {one}"));
+    let mut text = did.unwrap_or(own);
     for harm in &attack.harm {
         text += &format!("; {harm}");
     }

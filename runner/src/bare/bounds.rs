@@ -19,7 +19,7 @@ use bulkhead_machine::machine::Outcome;
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
-use bulkhead_model::platform::{Cache, Cluster, PipelineModel, PrefetcherKind, Tile};
+use bulkhead_model::platform::{Cache, Cluster, PipelineModel, PrefetcherKind, Replacement, Tile};
 use bulkhead_model::system::Flow;
 use bulkhead_model::system::bare::Placed;
 use bulkhead_report::format::span;
@@ -36,6 +36,21 @@ struct Judged<'s> {
 impl Judged<'_> {
     fn owner(self) -> Owner {
         Owner::new(self.tile.id, self.hart)
+    }
+
+    /// What would make the flow judged, if which of its accesses hit depends on their times.
+    fn hits(self) -> &'static str {
+        let mut cores = self.tile.cluster.iter().flat_map(|cluster| &cluster.cores);
+        let own = cores.find(|core| core.hart == u32::from(self.hart));
+        let first = own.map(|core| &core.l1d).or(self.tile.l1d.as_ref());
+        match first.is_some_and(|first| first.replacement == Replacement::Lru) {
+            true => {
+                "with sets that its lines fit into, or one miss under way at a time, it would be judged"
+            }
+            false => {
+                "with sets that its lines fit into, or a first level with `lru`, it would be judged"
+            }
+        }
     }
 }
 
@@ -482,16 +497,20 @@ fn bound(
     {
         return Err(format!(
             "alone it made {} requests and {} write-backs, and here {} and {}: which of its accesses hit depends on their times, so what it did \
-             alone says too little; with sets that its lines fit into, or a first level with `lru`, it would be judged",
-            alone[0], alone[1], here[0], here[1]
+             alone says too little; {}",
+            alone[0],
+            alone[1],
+            here[0],
+            here[1],
+            own.hits()
         ));
     }
     let here = asked(ran, own.owner());
     let same = replaced(&measured.asked, &here, ended, measured.left as usize);
     let same = same.map_err(|what| {
         format!(
-            "{what}: which of its accesses hit depends on their times, so what it did alone says too little; with sets that its lines fit into, \
-             or a first level with `lru`, it would be judged"
+            "{what}: which of its accesses hit depends on their times, so what it did alone says too little; {}",
+            own.hits()
         )
     })?;
     Ok(Bound {
@@ -564,6 +583,16 @@ mod tests {
         );
         let own = judged(&system, &system.flows[0]).expect("judged");
         assert_eq!((own.app, own.hart, own.owner()), (0, 0, Owner::new(0, 0)));
+        // The advice names nothing that is so already: the first levels of `imx6` are `random`, those of `virt` are `lru`.
+        assert!(own.hits().contains("a first level with `lru`"));
+        let lru = self::system(
+            "virt",
+            "harts='0' ways='0-3'",
+            "harts='1' ways='4-7'",
+            TO_ITSELF,
+        );
+        let lru = judged(&lru, &lru.flows[0]).expect("judged").hits();
+        assert!(!lru.contains("first level") && lru.contains("one miss under way"));
         // Alone it has the same ways and addresses.
         let alone = without_others(&system, &system.flows[0]).expect("there");
         assert!(serves(&alone) && !serves(&system));
