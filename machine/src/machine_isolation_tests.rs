@@ -102,6 +102,40 @@ pub(super) fn in_pieces(machine: &mut Machine, end: Tick) -> Outcome {
     }
 }
 
+/// The unit of the first tile leads to no other tile, so nobody can tell what it does; but the second one ends the run.
+#[test]
+fn a_tile_that_nobody_can_reach_does_not_run_on_after_the_end() {
+    let mut config = platform(PlatformKind::Tiled, 2, 2);
+    config
+        .tiles
+        .iter_mut()
+        .for_each(|tile| tile.privileged = false);
+    let mut machine = Machine::new(&config).unwrap();
+    let mut endless = Program::default();
+    endless.branch(0, ZERO, ZERO, 0);
+    let mut ends = Program::default();
+    ends.li(A0, 1000);
+    let again = ends.here();
+    ends.addi(A0, A0, -1).branch(1, A0, ZERO, again);
+    ends.exit(0);
+    for (tile, program) in [(0, &endless), (1, &ends)] {
+        give_memory(&mut machine, tile, 100 + tile, 0);
+        start(&mut machine, tile, program);
+    }
+    let outcome = machine.run(LIMIT, None);
+    let Outcome::Exit {
+        at,
+        tile: 1,
+        code: 0,
+    } = outcome
+    else {
+        panic!("{outcome:?}");
+    };
+    // A branch takes at least a cycle of four ticks.
+    let beyond = 4 * machine.statistics().harts[0].counters.instructions;
+    assert!(beyond < at + 4000, "{beyond} ticks of {at}");
+}
+
 #[test]
 fn windows_do_not_change_a_run() {
     let whole = streams(2, &[0, 1, 0, 1]);

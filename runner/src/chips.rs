@@ -13,7 +13,6 @@ use crate::image::BootImage;
 use crate::observed::{self, Observed, OtherSeen};
 use crate::paradigm::Paradigm;
 use crate::programs::Program;
-use crate::run::paradigm_of;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::observe::Missing;
 use bulkhead_machine::types::Tick;
@@ -293,21 +292,17 @@ impl Chips {
     }
 }
 
-/// Takes away markers that nobody believes, on both chips.
-///
-/// # Errors
-/// If no paradigm runs the second chip.
+/// Takes away markers that nobody believes, on both chips. `peers`: the kind of system of the second one.
 pub fn disown(
     paradigm: &dyn Paradigm,
+    peers: Option<&dyn Paradigm>,
     system: &System,
     programs: &[Program],
     seen: &mut Observed,
-) -> Result<(), Error> {
+) {
     seen.forged = paradigm.disown(system, programs, &mut seen.markers);
-    if let (Some(peer), Some(other)) = (&system.peer, &mut seen.other) {
-        let paradigm = paradigm_of(&peer.system)?;
+    if let (Some(peer), Some(peers), Some(other)) = (&system.peer, peers, &mut seen.other) {
         let other = &mut other.observed;
-        other.forged = paradigm.disown(&peer.system, programs, &mut other.markers);
+        other.forged = peers.disown(&peer.system, programs, &mut other.markers);
     }
-    Ok(())
 }

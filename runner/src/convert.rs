@@ -5,6 +5,7 @@
 
 mod peripherals;
 
+use crate::error::Error;
 use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::cable::{CableConfig, Faults};
 use bulkhead_machine::config::dram::{BandwidthConfig, InitialShare};
@@ -128,6 +129,18 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
             users: None,
         }),
     }
+}
+
+/// The machine takes the chip of each run of a system. What it refuses depends on more than the description says, such as the length of
+/// a slot; everything else, the model has refused with its place.
+///
+/// # Errors
+/// What the machine refuses.
+pub fn accepted(system: &System) -> Result<(), Error> {
+    for run in system.runs() {
+        convert_system(run, None).validate()?;
+    }
+    Ok(())
 }
 
 /// The machine's configuration of a system's chip, with its cables. With `first`, the chip is the peer of that system's chip.

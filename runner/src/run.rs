@@ -5,7 +5,7 @@
 
 use crate::chips::{disown, images};
 use crate::collect;
-use crate::convert::convert_system;
+use crate::convert::accepted;
 use crate::counters;
 use crate::crash;
 use crate::ended::{self, Outside, trapped, unexplained};
@@ -111,15 +111,6 @@ fn fits(system: &System, library: &Library) -> Result<(), Error> {
     let runs = system.runs().into_iter();
     let mut all = runs.filter_map(|run| Some((run, paradigm_of(run).ok()?)));
     all.try_for_each(|(run, paradigm)| paradigm.fits(run, library))
-}
-
-/// The machine takes the chip of each run. What it refuses depends on more than the description says, such as the length of
-/// a slot; everything else, the model has refused with its place.
-fn accepted(system: &System) -> Result<(), Error> {
-    for run in system.runs() {
-        convert_system(run, None).validate()?;
-    }
-    Ok(())
 }
 
 /// The variants of a system; the system itself if it has none.
@@ -363,7 +354,9 @@ fn of_variants(
     .into_iter()
     .collect::<Result<Vec<Observed>, Error>>()?;
     for (job, seen) in jobs.iter().zip(&mut observed) {
-        disown(paradigm, &job.system, &programs, seen)?;
+        let peer = job.system.peer.as_ref();
+        let peers = peer.map(|peer| paradigm_of(&peer.system)).transpose()?;
+        disown(paradigm, peers, &job.system, &programs, seen);
     }
     let besides: Vec<(BesideRun, Job<'_>, Observed)> = besides
         .into_iter()

@@ -14,6 +14,10 @@
 use super::Times;
 use crate::types::{Tick, later};
 
+/// How far a tile that nobody can reach runs ahead of the others, in ways from tile to tile: another one may end the run, and what this one does beyond
+/// that moment is for nothing.
+const AHEAD: Tick = 16;
+
 /// The two earliest of the moments of all tiles.
 #[derive(Clone, Copy, Debug)]
 struct Earliest {
@@ -82,6 +86,8 @@ pub(super) struct Announced {
     answered: Earliest,
     /// The next events.
     events: Earliest,
+    /// When the tiles act next.
+    acts: Earliest,
 }
 
 impl Announced {
@@ -90,6 +96,7 @@ impl Announced {
         self.first = self.first.min(at);
         self.packet = self.packet.min(at);
         self.events.add(tile, at);
+        self.acts.add(tile, at);
     }
 
     /// When another tile may hand over a packet for anybody. Whoever can send to nobody yet has an event first.
@@ -113,6 +120,7 @@ impl Reach {
             anybody: Earliest::NEVER,
             answered: Earliest::NEVER,
             events: Earliest::NEVER,
+            acts: Earliest::NEVER,
         };
         for tile in 0..times.len() {
             let one = &mut times[tile];
@@ -125,6 +133,7 @@ impl Reach {
             announced.first = announced.first.min(one.next);
             announced.packet = announced.packet.min(one.packet);
             announced.events.add(tile, one.event);
+            announced.acts.add(tile, one.next);
             match sends {
                 Sends::Nobody => {}
                 Sends::Some => {
@@ -180,7 +189,8 @@ impl Reach {
         sends
     }
 
-    /// The earliest arrival at a tile of something that does not exist yet and that it has not asked for. `arrival`: when what exists may arrive at others;
+    /// The earliest arrival at a tile of something that does not exist yet and that it has not asked for, or the moment up to which it may run beside others that
+    /// act, if that is earlier. `arrival`: when what exists may arrive at others;
     /// `across`: one way from tile to tile.
     #[inline]
     pub(super) fn uncalled(
@@ -198,7 +208,8 @@ impl Reach {
             .min(announced.events.but(tile))
             .min(arrival);
         let two_ways = later(announced.answered.but(tile), across);
-        later(one_way.min(two_ways), across)
+        let ahead = later(announced.acts.but(tile), AHEAD * across);
+        later(one_way.min(two_ways), across).min(ahead)
     }
 }
 

@@ -77,7 +77,11 @@ proptest! {
             for to in 0..times.len() {
                 let uncalled = reach.uncalled(to, (&times, &announced), *arrival, ACROSS);
                 prop_assert!(uncalled <= shortest(&times, &targets, to, *arrival));
-                prop_assert!(uncalled >= later(announced.anybody_but(to).min(*arrival), ACROSS));
+                let others = (0..times.len()).filter(|tile| *tile != to);
+                let next = others.map(|tile| times[tile].next).min().unwrap_or(Tick::MAX);
+                let one_way = later(announced.anybody_but(to).min(*arrival), ACROSS);
+                prop_assert!(uncalled >= one_way.min(later(next, AHEAD * ACROSS)));
+                prop_assert!(uncalled <= later(next, AHEAD * ACROSS));
             }
         }
     }

@@ -539,7 +539,12 @@ fn controller(root: &Node, dram: &Node, node: &Node, errors: &mut Vec<Diagnostic
             refuse(node, "turns", cause, help);
         }
     }
-    let whole = channels * dram.integer("banks") * dram.size("row").0;
+    // A number that is not a power of two is a separate error, so nothing follows from it.
+    let parts = [channels, dram.integer("banks"), dram.size("row").0];
+    let whole = match parts.iter().all(|one| one.is_power_of_two()) {
+        true => parts.iter().product(),
+        false => 0,
+    };
     let name = dram.text("name");
     for memory in root
         .all("memory")

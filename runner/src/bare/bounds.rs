@@ -412,18 +412,15 @@ pub(super) fn add(
     besides: &[(BesideRun, Ran<'_>)],
     variants: &mut [VariantResult],
 ) -> Vec<AddedRun> {
-    let (mut known, mut added) = (Vec::new(), Vec::new());
+    let (mut known, mut missing, mut added) = (Vec::new(), Vec::new(), Vec::new());
     for (ran, variant) in runs.iter().zip(variants.iter()) {
-        if serves(ran.system) {
-            known.extend(
-                variant
-                    .flows
-                    .iter()
-                    .filter_map(|flow| measured(ran, flow).ok()),
-            );
+        for flow in variant.flows.iter().filter(|_| serves(ran.system)) {
+            match measured(ran, flow) {
+                Ok(alone) => known.push(alone),
+                Err(why) => missing.push((flow.name.clone(), ran.system.clone(), why)),
+            }
         }
     }
-    let mut missing = Vec::new();
     for (wanted, ran) in besides {
         let lives = super::Bare.lives(ran.system, ran.seen);
         let flows = collect::flows(ran.system, ran.names, &ran.seen.markers, &lives);

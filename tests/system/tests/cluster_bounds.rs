@@ -238,3 +238,17 @@ fn a_program_with_ways_of_its_own_has_a_bound() {
         Some(Judgement::Held)
     );
 }
+
+/// The run ends before the program's first sample does. It was alone, so that is the reason, and not that it was never measured alone.
+#[test]
+fn a_program_without_a_sample_is_told_so() {
+    let options = Options {
+        system: "bare/partitions".into(),
+        overrides: vec!["@duration=30us".to_owned()],
+        variants: vec!["alone".to_owned()],
+        ..Options::default()
+    };
+    let result = run(&options, &Silent).expect("it runs").result;
+    let why = flow(&result.variants[0]).unbounded.as_deref();
+    assert_eq!(why, Some("alone it had no sample"));
+}
