@@ -102,6 +102,19 @@ pub(super) fn in_pieces(machine: &mut Machine, end: Tick) -> Outcome {
     }
 }
 
+/// The kernel's software writes the endpoints of its own unit, at any time.
+#[test]
+fn rights_of_a_privileged_unit_do_not_change() {
+    let mut machine = Machine::new(&platform(PlatformKind::Tiled, 2, 1)).unwrap();
+    for (tile, changes) in [(0, false), (1, true)] {
+        let before = machine.unit(tile).unwrap().rights();
+        give_memory(&mut machine, tile, 100, 0);
+        let after = machine.unit(tile).unwrap().rights();
+        assert_eq!(before != after, changes, "{tile}");
+        assert_eq!(machine.unit(tile).unwrap().leads_to().is_some(), changes);
+    }
+}
+
 /// Neither unit leads to the other tile. The second tile is in an endless loop, and the first one ends the run.
 #[test]
 fn a_tile_that_nobody_can_reach_does_not_run_on_after_the_end() {

@@ -44,6 +44,9 @@ use tlb::Tlb;
 use unfetched::Requests;
 use write_back::WriteBack;
 
+/// [`Dtu::rights`] of a unit that leads anywhere: endpoints never change so often.
+pub const ANY: u64 = u64::MAX;
+
 /// The unit of one tile.
 #[derive(Clone, Debug)]
 pub struct Dtu {
@@ -360,9 +363,12 @@ impl Dtu {
         }
     }
 
-    /// Changes whenever [`Self::leads_to`] changes.
+    /// Changes whenever [`Self::leads_to`] changes. A privileged unit leads anywhere, whatever its own software writes to its endpoints.
     pub fn rights(&self) -> u64 {
-        self.endpoints.led_elsewhere() << 1 | u64::from(self.is_privileged())
+        match self.is_privileged() {
+            true => ANY,
+            false => self.endpoints.led_elsewhere(),
+        }
     }
 
     /// The tiles to which the unit can send something of its own accord, one for each endpoint that leads there. `None`: to any, because its own software
