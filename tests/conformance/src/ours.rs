@@ -168,7 +168,7 @@ impl Bus for Flat {
         if self.changed { 0 } else { next }
     }
 
-    fn marker(&mut self, _: u64, _: u16, _: u64, _: bool) {}
+    fn marker(&mut self, _: u64, _: u64, _: u16, _: u64, _: bool) {}
 }
 
 /// Runs memory `image` from its first byte and returns the memory afterwards. `delays` seeds the delays of a slow memory;
