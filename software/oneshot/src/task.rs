@@ -44,12 +44,6 @@ impl Job {
         self.done()
     }
 
-    /// The same for languages that make the marker themselves.
-    #[doc(hidden)]
-    pub fn end_marked(self) -> Done {
-        self.done()
-    }
-
     /// The task waits for what the caller has recorded.
     #[inline]
     pub(crate) fn done(self) -> Done {

@@ -141,7 +141,7 @@ pub(crate) fn run(task: &Definition, copy: usize, job: Job) -> Done {
     let done = unsafe { (task.run)(fields, CJob { private: 0 }) };
     match done.kind {
         DELAY => job.delay_until(done.value),
-        END => job.end_marked(),
+        END => job.end(),
         ending => match constant::<Ending>(ending) {
             // SAFETY: these bytes are there, aligned, and constant. With this mark they are an ending, whose function takes the value that the
             // header makes with it.
