@@ -7,7 +7,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LocalToken(u32);
 
-/// Who accesses a tile's memory besides its harts.
+/// The parts of a tile that access its memory, without the harts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The data transfer unit.

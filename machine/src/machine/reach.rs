@@ -138,7 +138,10 @@ impl Reach {
                 Sends::Nobody => {}
                 Sends::Some => {
                     let targets = self.targets[tile].iter();
-                    let wakes = targets.map(|&to| times[to].wakes).min().unwrap_or(0);
+                    let wakes = targets.map(|&to| times[to].wakes).min();
+                    let wakes = wakes.unwrap_or_else(|| {
+                        panic!("tile {tile} can send to some tiles, and nobody knows to which: {self:?}")
+                    });
                     announced.anybody.add(tile, command);
                     announced.answered.add(tile, later(command, wakes));
                 }
@@ -190,8 +193,7 @@ impl Reach {
     }
 
     /// The earliest arrival at a tile of something that does not exist yet and that it has not asked for, or the moment up to which it may run beside others that
-    /// act, if that is earlier. `arrival`: when what exists may arrive at others;
-    /// `across`: one way from tile to tile.
+    /// act, if that is earlier. `arrival`: when what exists may arrive at others; `across`: one way from tile to tile.
     #[inline]
     pub(super) fn uncalled(
         &self,
@@ -202,6 +204,7 @@ impl Reach {
     ) -> Tick {
         let senders = self.senders.get(tile).map_or(&[][..], Vec::as_slice);
         let direct = senders.iter().map(|&from| times[from].announced).min();
+        // Without a sender, nothing is ever sent here directly.
         let one_way = direct
             .unwrap_or(Tick::MAX)
             .min(announced.everywhere.but(tile))
