@@ -140,6 +140,7 @@ pub struct FlatBus {
     pub markers: Vec<(Tick, u16, u64)>,
     pub device_log: Vec<(Tick, u64, u64)>,
     pub data_log: Vec<(Tick, u64, Access)>,
+    pub fetch_log: Vec<(Tick, u64)>,
     token: u32,
     pub epoch: u32,
     /// Instead of made-up latencies: an LRU cache with 16 sets of two lines each (with
@@ -167,6 +168,7 @@ impl FlatBus {
             markers: Vec::new(),
             device_log: Vec::new(),
             data_log: Vec::new(),
+            fetch_log: Vec::new(),
             token: 0,
             epoch: 0,
             cache: None,
@@ -253,6 +255,7 @@ impl Bus for FlatBus {
         self.withdrawn += 1;
     }
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing {
+        self.fetch_log.push((now, physical));
         if self.constant != 0 || self.far != 0 {
             return Timing::Hit;
         }

@@ -72,7 +72,9 @@ impl Hart {
             Exclusive::Head => window.retire(self, bus, now)?,
             Exclusive::Fetch => window.fetch_alone(self, bus, now)?,
         }
-        if self.core.base > window.edge || self.core.mode != Mode::Running {
+        // A trap of what was alone puts the hart's time back to its last edge; fetching continues at a later one.
+        let trapped = self.core.base < now;
+        if self.core.base > window.edge || trapped || self.core.mode != Mode::Running {
             return Ok(());
         }
         window.issue(self, bus, now)?;

@@ -194,3 +194,41 @@ fn mispredictions_cost_resolution_and_refill() {
     let each = base.divide as u64 + 1 + base.branch_penalty as u64 + 1;
     assert_eq!((took, slower), (200 * each, 200 * (each + 10)));
 }
+
+/// A load at the head whose walk takes long and ends in a page fault: the handler's line is asked for after the walk, whatever the entry into a trap takes.
+#[test]
+fn a_handler_is_not_fetched_before_the_walk_that_traps_has_ended() {
+    const ROOT: u64 = BASE + 0x8000;
+    const HANDLER: u64 = BASE + 0x400;
+    const FAR: Tick = 300;
+    for trap_entry in [0, 1, 5] {
+        let mut a = Assembler::default();
+        a.open_protection().li(5, HANDLER).csrw(0x305, 5);
+        // Loads as in supervisor mode; the table is empty.
+        a.li(6, 8 << 60 | ROOT >> 12).csrw(0x180, 6);
+        a.li(6, 1 << 17 | 1 << 11).csrw(0x300, 6);
+        a.ld(7, 0, 0);
+        let mut program = a.bytes();
+        program.resize((HANDLER - BASE) as usize, 0);
+        program.extend(WFI.to_le_bytes());
+        let config = HartConfig {
+            trap_entry,
+            ..pipeline()
+        };
+        let mut hart = Hart::new(&config, 0);
+        hart.reset(BASE, 0);
+        let mut bus = FlatBus::new(&program, 0);
+        bus.far = FAR;
+        assert_eq!(drive(&mut hart, &mut bus), Stop::WaitForInterrupt);
+        let (asked, walked, _) = bus.data_log[0];
+        assert_eq!(walked, ROOT);
+        let mut fetches = bus.fetch_log.iter();
+        let handler = fetches.find(|(_, line)| *line >= HANDLER);
+        let at = handler.expect("it is fetched").0;
+        let entered = asked + FAR + Tick::from(trap_entry);
+        assert!(
+            (entered..entered + 4).contains(&at),
+            "{trap_entry}: {at}, {entered}"
+        );
+    }
+}
