@@ -597,9 +597,7 @@ impl PlatformConfig {
         if !(16..=LINE_MAX as u32).contains(&tile.hart.line) {
             return Err(format!("a line has 16 to {LINE_MAX} bytes"));
         }
-        if tile.hart.ticks_per_cycle == 0 {
-            return Err("the hart's clock has no ticks".into());
-        }
+        tile.hart.check()?;
         // The caches' tags must be able to name all of the memories, and addresses that belong to none.
         let sizes = self.memories.iter().map(MemoryConfig::window);
         let all: u64 = sizes
@@ -713,9 +711,7 @@ impl PlatformConfig {
         if self.memories.len() > 1 {
             return Err("a mesh has at most one external memory".into());
         }
-        if tile.hart.ticks_per_cycle == 0 {
-            return Err("the hart's clock must be at least 1".into());
-        }
+        tile.hart.check()?;
         if !(16..=LINE_MAX as u32).contains(&tile.hart.line) {
             return Err(format!("a fetch has 16 to {LINE_MAX} bytes"));
         }

@@ -263,9 +263,8 @@ fn validate_cluster(tile: &TileConfig, cluster: &ClusterConfig) -> Result<(), St
     }
     for (port, core) in cluster.cores.iter().enumerate() {
         let Some(core) = core else { continue };
-        if core.hart.ticks_per_cycle == 0 {
-            return Err(format!("hart {port}: its clock has no ticks"));
-        }
+        let checked = core.hart.check();
+        checked.map_err(|what| format!("hart {port}: {what}"))?;
         for (name, cache) in [("l1i", &core.l1i), ("l1d", &core.l1d)] {
             validate_cache(cache).map_err(|what| format!("hart {port}: {name}: {what}"))?;
             if cache.line != l2.line || core.hart.line != l2.line {

@@ -406,6 +406,13 @@ impl BlockCache {
     /// destination is outstanding; dividers are not pipelined. What earlier blocks left under way is added when the block runs
     /// ([`Results`](super::results::Results)). Returns the block with its cycles until the next one, and with what is not ready then.
     fn schedule(&mut self, block: Block) -> Block {
+        let narrow = |cycles: u32| match u16::try_from(cycles) {
+            Ok(cycles) => cycles,
+            Err(_) => panic!(
+                "a block at {:#x} takes {cycles} cycles with latencies of {:?}",
+                block.tag, self.latency
+            ),
+        };
         let first = block.first as usize;
         let late_first = self.late.len();
         let mut ready = [0u32; 64];
@@ -426,7 +433,7 @@ impl BlockCache {
             let done = issue + self.latency[unit as usize];
             for_each_bit(destination | divides, |register| ready[register] = done);
             self.results.push((destination | divides, done));
-            op.cycle = issue.min(u16::MAX as u32) as u16;
+            op.cycle = narrow(issue);
             next = issue + 1;
         }
         if !self.dynamic {
@@ -437,7 +444,6 @@ impl BlockCache {
         let late = &self.late[late_first..];
         // 0 if nothing is late.
         let beyond = late.iter().fold(0, |most, (_, done)| most.max(done - next));
-        let narrow = |cycles: u32| cycles.min(u16::MAX.into()) as u16;
         Block {
             cycles: narrow(next),
             late: late.len() as u8,

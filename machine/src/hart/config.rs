@@ -3,6 +3,8 @@
 //! A plain structure, so that the hart does not know where its parameters come from (the runner fills it from a
 //! platform description). All latencies are cycles of the hart's own clock.
 
+use crate::types::LINE_MAX;
+
 /// How the hart spends time. Latencies are in cycles; `1` as a latency means that the next instruction can use the
 /// result without a bubble.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,7 +76,28 @@ pub struct IntervalConfig {
     pub float_units: u32,
 }
 
+/// Most cycles of an operation. The schedule of straight-line code counts in 16 bits, and a line holds at most this many instructions.
+pub const LATENCY_MAX: u32 = 1000;
+const _: () = assert!(LATENCY_MAX as usize * (LINE_MAX / 2) < u16::MAX as usize);
+
 impl HartConfig {
+    /// What the machine relies on.
+    ///
+    /// # Errors
+    /// What is wrong, and what would be right.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.ticks_per_cycle == 0 {
+            return Err("the hart's clock has no ticks".into());
+        }
+        let most = self.latencies().into_iter().fold(0, u32::max);
+        match most > LATENCY_MAX {
+            true => Err(format!(
+                "an operation of the pipeline takes {most} cycles, and {LATENCY_MAX} are the most"
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// Latencies in cycles, at least 1, in the order of [`Unit`](super::isa::Unit).
     pub(super) fn latencies(&self) -> [u32; 9] {
         let latency = [

@@ -1,8 +1,11 @@
 //! The element of a pipeline.
 
 use super::Kind::{Boolean, Choice, Integer, Name};
-use super::platform::{CLOCK, CYCLES, ENTRIES, LATENCY, SOURCE};
+use super::platform::{CLOCK, CYCLES, ENTRIES, SOURCE};
 use super::{ElementRule, any, default, optional, required};
+
+/// Cycles until a result can be used; the machine's schedules hold no more.
+const RESULT: super::Kind = Integer { min: 1, max: 1000 };
 
 /// Entries of a queue of loads or stores.
 const QUEUE: super::Kind = Integer { min: 1, max: 256 };
@@ -24,32 +27,32 @@ pub const PIPELINE: ElementRule = ElementRule {
         ),
         required(
             "load-to-use",
-            LATENCY,
+            RESULT,
             "Time from the issue of a load that hits the first level until an instruction can use the result.",
         ),
         required(
             "multiply",
-            LATENCY,
+            RESULT,
             "Latency of an integer multiplication (pipelined).",
         ),
         required(
             "divide",
-            LATENCY,
+            RESULT,
             "Latency of an integer division (not pipelined).",
         ),
         required(
             "fp-add",
-            LATENCY,
+            RESULT,
             "Latency of floating-point addition, subtraction, comparison and conversion.",
         ),
         required(
             "fp-multiply",
-            LATENCY,
+            RESULT,
             "Latency of floating-point multiplication.",
         ),
-        required("fp-fma", LATENCY, "Latency of fused multiply-add."),
-        required("fp-divide", LATENCY, "Latency of floating-point division."),
-        required("fp-sqrt", LATENCY, "Latency of a square root."),
+        required("fp-fma", RESULT, "Latency of fused multiply-add."),
+        required("fp-divide", RESULT, "Latency of floating-point division."),
+        required("fp-sqrt", RESULT, "Latency of a square root."),
         required(
             "branch-penalty",
             CYCLES,
