@@ -230,7 +230,8 @@ fn full_miss_registers_make_wait_in_order() {
         Account {
             started: 44,
             service: 0,
-            waited: 180
+            waited: 180,
+            blocked: 180,
         }
     );
     let all = b.below.ledger.bookings();

@@ -176,7 +176,7 @@ impl Hierarchy {
         };
         // The wait up to now is part of the account.
         let mut account = Account::new(now - waited);
-        account.waited = waited;
+        (account.waited, account.blocked) = (waited, waited);
         lower.read(now, line, owner, slot as u32, account);
         let miss = &mut self.misses[slot];
         self.busy += 1;

@@ -14,6 +14,8 @@ pub struct Account {
     pub service: Tick,
     /// Ticks during which it waited; each of them is booked in the ledger.
     pub waited: Tick,
+    /// Those of them for which it waited for a miss register of its own tile.
+    pub blocked: Tick,
 }
 
 impl Account {
@@ -23,6 +25,7 @@ impl Account {
             started,
             service: 0,
             waited: 0,
+            blocked: 0,
         }
     }
     /// The moment up to which time has been accounted for.

@@ -176,6 +176,8 @@ pub struct Latency {
     pub total: Histogram,
     /// Total ticks that they waited.
     pub waited: Tick,
+    /// The most ticks to the end since one of them had a miss register of its tile, if it needs one.
+    pub longest: Tick,
 }
 
 /// A transaction that ended.
@@ -350,6 +352,7 @@ impl Ledger {
                 transaction,
                 total: Histogram::new(),
                 waited: 0,
+                longest: 0,
             });
         }
         let latency = &mut self.latencies[at as usize];
@@ -359,6 +362,7 @@ impl Ledger {
         });
         latency.total.record(length);
         latency.waited += account.waited;
+        latency.longest = latency.longest.max(length - account.blocked);
         if let Some(ended) = &mut self.ended {
             ended.push(Ended {
                 owner,
@@ -534,10 +538,12 @@ mod tests {
             started: 100,
             service: 20,
             waited: 3,
+            blocked: 2,
         };
         ledger.complete(A, Transaction::CacheRead, &account, 123);
         let latency = ledger.latency(A, Transaction::CacheRead).unwrap();
         assert_eq!((latency.total.maximum(), latency.waited), (23, 3));
+        assert_eq!(latency.longest, 21);
         assert!(ledger.latency(A, Transaction::Message).is_none());
         assert!(ledger.transactions().is_empty(), "nobody asked");
     }
@@ -549,6 +555,7 @@ mod tests {
             started,
             service: 20,
             waited: 3,
+            blocked: 0,
         };
         ledger.keep_transactions();
         ledger.complete(A, Transaction::CacheRead, &account(100), 123);
@@ -571,6 +578,7 @@ mod tests {
             started: 100,
             service: 20,
             waited: 3,
+            blocked: 0,
         };
         Ledger::new().complete(A, Transaction::CacheRead, &account, 124);
     }
