@@ -182,6 +182,7 @@ impl Machine {
     /// If the configuration is not valid.
     pub fn new(config: &PlatformConfig) -> Result<Self, ConfigError> {
         config.validate()?;
+        config.check_room()?;
         let highest = config
             .tiles
             .iter()

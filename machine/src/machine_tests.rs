@@ -662,3 +662,24 @@ mod second_hart;
 
 #[path = "accelerator_tests.rs"]
 mod accelerator;
+
+#[test]
+fn memories_that_the_host_cannot_hold_are_refused() {
+    let mut config = platform(PlatformKind::Bare, 1, 1);
+    config.memories[0].size = 1 << 62;
+    let refused = config.check_room().map_err(|error| error.what);
+    let told = "its memories have 4398046511104 MiB, and this computer has no room for them; choose smaller ones";
+    assert_eq!(refused, Err(told.to_owned()));
+}
+
+/// A block's schedule is counted in 16 bits.
+#[test]
+fn longer_latencies_than_a_schedule_holds_are_refused() {
+    let mut config = platform(PlatformKind::Bare, 1, 1);
+    config.tiles[0].hart.fp_sqrt = 1000;
+    assert!(config.validate().is_ok());
+    config.tiles[0].hart.fp_sqrt = 1001;
+    let refused = config.validate().map_err(|error| error.what);
+    let told = "tile 0: an operation of the pipeline takes 1001 cycles, and 1000 are the most";
+    assert_eq!(refused, Err(told.to_owned()));
+}

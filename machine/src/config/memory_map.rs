@@ -61,6 +61,31 @@ impl MemoryMap {
 }
 
 impl PlatformConfig {
+    /// Whether the host can hold the memories: the allocator would end the process otherwise.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub(crate) fn check_room(&self) -> Result<(), ConfigError> {
+        let held = self.memories.iter().filter(|m| m.second_port_of.is_empty());
+        let all = held.fold(0u64, |sum, m| sum.saturating_add(m.size));
+        let has_room = |bytes: usize| {
+            let mut probe = Vec::<u8>::new();
+            let reserved = probe.try_reserve_exact(bytes);
+            std::hint::black_box(&probe);
+            reserved.is_ok()
+        };
+        match usize::try_from(all).is_ok_and(has_room) {
+            true => Ok(()),
+            false => Err(ConfigError {
+                platform: self.name.clone(),
+                what: format!(
+                    "its memories have {} MiB, and this computer has no room for them; choose smaller ones",
+                    all >> 20
+                ),
+            }),
+        }
+    }
+
     /// The bytes behind a memory, by index: its own, or those of the memories whose second port it is, in their order. Each as its index
     /// and its size.
     pub fn behind(&self, index: usize) -> Vec<(usize, u64)> {
