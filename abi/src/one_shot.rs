@@ -299,6 +299,19 @@ pub mod marker {
     pub const EVENT: u16 = 0x7F5;
     /// The running job is the last one of its task, which says so itself.
     pub const RETIRED: u16 = 0x7F6;
+    /// The running task asks for an input that it does not have, or, with [`OUTPUT`], for an output: the value is the number.
+    pub const NO_CHANNEL: u16 = 0x7F7;
+    /// Bit of the value of [`NO_CHANNEL`].
+    pub const OUTPUT: u64 = 1 << 63;
+    /// The running task asks a port for items of a size that is not the port's. The value is the port, as for [`PUT`], and from
+    /// [`SIZE_SHIFT`] on that size, or the maximum number if it is larger. If it is the port's, the item of a parallel section is not aligned.
+    pub const WRONG_SIZE: u16 = 0x7F8;
+    /// See [`WRONG_SIZE`].
+    pub const SIZE_SHIFT: u32 = 32;
+    /// The tick with this number calls handlers of timing events: just before the first one.
+    pub const HANDLES: u16 = 0x7F9;
+    /// Just after the last one.
+    pub const HANDLED: u16 = 0x7FA;
     /// The host core tells of the console of a core, whose number this is; what is wrong is above bit 16 ([`super::host::SILENT`] and so on).
     pub const HOST_TOLD: u16 = 0x7F2;
 }

@@ -60,8 +60,20 @@ impl Interrupts {
             .fold(0, |sum, one| one.0.saturating_add(sum))
     }
 
-    /// Handlers of this many ticks in a row.
-    fn handled_in(&self, ticks: u64) -> u64 {
+    /// After how many ticks the statements of handlers repeat; `None` if that is more than a number can hold.
+    pub fn repeats(&self) -> Option<u64> {
+        let mut apart = self.handlers.iter().map(|one| one.1.max(1));
+        apart.try_fold(1u64, |all, one| {
+            let (mut a, mut b) = (all, one);
+            while b > 0 {
+                (a, b) = (b, a % b);
+            }
+            all.checked_mul(one / a)
+        })
+    }
+
+    /// Handlers of this many ticks in a row, in cycles.
+    pub fn handled_in(&self, ticks: u64) -> u64 {
         let each = self.handlers.iter();
         each.map(|(cycles, apart)| cycles.saturating_mul(ticks.div_ceil(*apart)))
             .fold(0, u64::saturating_add)

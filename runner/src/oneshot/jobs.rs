@@ -3,6 +3,7 @@
 //! Why it exists: results and promises read the same events. What it deliberately does not know: bounds.
 
 use super::clocks::Clocks;
+use super::handled::Handled;
 use super::layout;
 use crate::measure::{MarkerEvent, pair};
 use bulkhead_abi::marker::MarkerKind;
@@ -61,6 +62,8 @@ pub struct Seen {
     pub queues: Vec<Queue>,
     /// For each channel: the maximum number of writes by one job, and of reads by one job.
     pub in_a_job: Vec<[u64; 2]>,
+    /// For each core: the ticks at which it called handlers of timing events.
+    pub handled: BTreeMap<u16, Vec<Handled>>,
     /// For each flow: its markers.
     begins: Vec<Vec<MarkerEvent>>,
     ends: Vec<Vec<MarkerEvent>>,
@@ -94,9 +97,7 @@ impl Ports {
             let writer = (index, one_shot.core(channel.from), channel.from);
             writers.entry(port).or_default().push(writer);
             if port == index {
-                let owner = layout::number(system, one_shot.core(channel.to));
-                let name = u64::from(owner) | ((one_shot.port(index) as u64) << 16);
-                by_name.insert(name, index);
+                by_name.insert(layout::marked(system, one_shot, index), index);
             }
         }
         Self { by_name, writers }
@@ -133,6 +134,8 @@ impl Ports {
 struct Core {
     tasks: Vec<usize>,
     released: BTreeMap<usize, u64>,
+    /// The tick whose handlers run, and since when.
+    handling: Option<(u64, u64)>,
     /// The task whose job runs, and when it was released.
     running: Option<(usize, Option<u64>)>,
     /// When the last job of each task was released.
@@ -155,8 +158,14 @@ struct Core {
 #[derive(Clone, Debug, Default)]
 struct Sent(VecDeque<Option<u64>>);
 
-/// Reads the markers of a run. `tick`: machine ticks per tick of the kernel.
-pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: u64) -> Seen {
+/// Reads the markers of a run that ended at this moment. `tick`: machine ticks per tick of the kernel.
+pub fn read(
+    system: &System,
+    one_shot: &OneShot,
+    markers: &[MarkerEvent],
+    tick: u64,
+    end: u64,
+) -> Seen {
     let tasks = &one_shot.tasks;
     let mut seen = Seen {
         jobs: vec![Jobs::default(); tasks.tasks.len()],
@@ -167,6 +176,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
         vain: vec![0; tasks.channels.len()],
         queues: vec![Queue::default(); tasks.channels.len()],
         in_a_job: vec![[0; 2]; tasks.channels.len()],
+        handled: BTreeMap::new(),
         begins: vec![Vec::new(); tasks.flows.len()],
         ends: vec![Vec::new(); tasks.flows.len()],
         spans: vec![<[Vec<MarkerEvent>; 2]>::default(); tasks.tasks.len()],
@@ -235,6 +245,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                 let begun = task(event.value);
                 core.running = begun.map(|task| (task, core.released.remove(&task)));
                 core.begun = event.at;
+                core.handling = None;
                 core.first.get_or_insert(event.at);
                 core.operation = None;
                 core.read.clear();
@@ -252,9 +263,19 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                 }
             }
             marker::STOPPED => {
+                // A handler that stops the core is told as that.
+                core.handling = None;
                 let stopped = task(event.value);
                 if let Some((task, _)) = core.running.take_if(|(task, _)| stopped == Some(*task)) {
                     seen.jobs[task].cut_off += 1;
+                }
+            }
+            marker::HANDLES => core.handling = Some((event.value, event.at)),
+            marker::HANDLED => {
+                if let Some((tick, begin)) = core.handling.take() {
+                    let all = seen.handled.entry(event.tile).or_default();
+                    let end = event.at;
+                    all.push(Handled { tick, begin, end });
                 }
             }
             marker::RETIRED => {
@@ -330,8 +351,9 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                 }
             }
             kind => {
-                // A job is not preempted, so everything marked while it runs belongs to it.
-                let Some((task, _)) = core.running else {
+                // A job is not preempted, so everything marked while it runs belongs to it, except for what handlers mark.
+                let task = core.running.filter(|_| core.handling.is_none());
+                let Some((task, _)) = task else {
                     continue;
                 };
                 if kind == MarkerKind::SpanBegin as u16 {
@@ -362,7 +384,11 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
         });
         jobs.since = Some(since.unwrap_or(0));
     }
-    for core in cores.into_values() {
+    for (number, core) in cores {
+        if let Some((tick, begin)) = core.handling {
+            let all = seen.handled.entry(number).or_default();
+            all.push(Handled { tick, begin, end });
+        }
         if let Some((task, _)) = core.running {
             seen.jobs[task].running = Some(core.begun);
         }
@@ -373,6 +399,12 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
         }
     }
     seen
+}
+
+/// The clock of a core, in hertz.
+pub fn hertz(system: &System, core: u16) -> u64 {
+    let tile = system.platform.tile(core);
+    tile.map_or(1, |tile| tile.pipeline.clock.frequency.0.max(1))
 }
 
 /// Machine ticks of a task's period, by the timer of its core.
@@ -457,7 +489,7 @@ mod tests {
             pc: 0,
         });
         let events: Vec<MarkerEvent> = events.collect();
-        read(&system, one_shot, &events, TICKS).jobs.remove(0)
+        read(&system, one_shot, &events, TICKS, 0).jobs.remove(0)
     }
 
     /// Two tasks on two cores; one forges the markers of the other one's core.
@@ -470,7 +502,7 @@ mod tests {
             <channel name="c" from="a" to="b" size="8B" kind="queue" slots="2"/></system>"#;
         let system = load_system_text("s", text, &Default::default()).expect("valid");
         let one_shot = system.one_shot.as_ref().expect("it is one");
-        let port = u64::from(layout::number(&system, 1)) | ((one_shot.port(0) as u64) << 16);
+        let port = layout::marked(&system, one_shot, 0);
         let seen = |tile: u16, kinds: &[u16]| {
             let begin = [(marker::BEGIN, 0)].into_iter();
             let all = begin.chain(kinds.iter().map(|kind| (*kind, port)));
@@ -482,7 +514,7 @@ mod tests {
                 value,
                 pc: 0,
             });
-            read(&system, one_shot, &all.collect::<Vec<_>>(), TICKS)
+            read(&system, one_shot, &all.collect::<Vec<_>>(), TICKS, 0)
         };
         let writes = [
             marker::PUT,
@@ -558,7 +590,7 @@ mod tests {
             value,
             pc: 0,
         });
-        let seen = read(&system, one_shot, &events.collect::<Vec<_>>(), TICKS);
+        let seen = read(&system, one_shot, &events.collect::<Vec<_>>(), TICKS, 0);
         assert_eq!(seen.writes, [vec![30], vec![30], vec![60]]);
         assert_eq!(seen.reads, [vec![], vec![10], vec![]]);
         let queues: Vec<_> = seen.queues.iter().map(|one| (one.most, one.lost)).collect();

@@ -113,6 +113,13 @@ pub fn number(system: &System, core: u16) -> u16 {
     ((router / columns) << 6) | (router % columns)
 }
 
+/// What markers call the port of a channel.
+pub fn marked(system: &System, one_shot: &OneShot, channel: usize) -> u64 {
+    let reader = one_shot.tasks.channels[one_shot.tasks.port_of(channel)].to;
+    let owner = number(system, one_shot.core(reader));
+    u64::from(owner) | (one_shot.port(channel) as u64) << 16
+}
+
 /// The numbers of the cores that the master's core tells the time.
 fn served(system: &System, one_shot: &OneShot, master: u16) -> Vec<u16> {
     let cores = one_shot.cores().into_iter();

@@ -4,7 +4,7 @@
 
 use super::console::{Ring, read};
 use super::images::{self, Filled};
-use super::{alive, clocks, forged, guard, host, jobs, layout, results};
+use super::{alive, clocks, forged, guard, host, jobs, layout, misused, results};
 use crate::error::Error;
 use crate::image::BootImage;
 use crate::measure::MarkerEvent;
@@ -240,6 +240,7 @@ fn incidents(
     all.extend(clocks::incidents(system, one_shot, seen));
     all.extend(host::incidents(system, one_shot, seen));
     all.extend(exited(system, one_shot, seen));
+    all.extend(misused::incidents(system, one_shot, seen.markers));
     for event in seen.markers {
         let (kind, what) = match event.kind {
             marker::STOPPED => (IncidentKind::Crash, "stopped"),
@@ -455,7 +456,7 @@ fn trap(line: &str) -> Option<Trap> {
 /// What channels report: queues without a place for an item, and slices or results that did not arrive. Each is reported once, with the
 /// number of times.
 fn undelivered(system: &System, one_shot: &Described, seen: &Said<'_>) -> Vec<Incident> {
-    let read = jobs::read(system, one_shot, seen.markers, 1);
+    let read = jobs::read(system, one_shot, seen.markers, 1, seen.until);
     let mut all = Vec::new();
     for (index, channel) in one_shot.tasks.channels.iter().enumerate() {
         let vain = read.vain[index];

@@ -4,6 +4,7 @@
 //! bound is computed, and how a run is made.
 
 use super::clocks::Clocks;
+use super::handled;
 use super::jobs::{self, Seen};
 use crate::collect::{doubled, ticks};
 use crate::ended;
@@ -62,6 +63,8 @@ pub struct Measured {
     pub spans: Vec<SpanResult>,
     /// Cores that a job never gave back.
     pub stuck: Vec<Incident>,
+    /// Cores whose handlers of timing events took longer than is stated.
+    pub handlers: Vec<Incident>,
 }
 
 /// Adds everything that markers say to a result.
@@ -85,6 +88,7 @@ pub fn add(system: &System, markers: &[MarkerEvent], variant: &mut VariantResult
     let stuck = measured.stuck.into_iter();
     let stuck: Vec<Incident> = stuck.filter(|one| !is_told(one)).collect();
     variant.incidents.extend(stuck);
+    variant.incidents.extend(measured.handlers);
 }
 
 /// Reads the markers of a run that ended at this moment. Nothing for a system of another paradigm.
@@ -94,9 +98,12 @@ pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured 
     };
     let per_second = system.platform.ticks_per_second();
     let tick = ticks(TICK, per_second);
-    let seen = jobs::read(system, one_shot, markers, tick);
+    let seen = jobs::read(system, one_shot, markers, tick, end);
     let bounds = bounds(one_shot, &system.platform);
-    let unlike = unlike_described(one_shot, &seen, per_second).or(bounds.unbounded.clone());
+    let handlers = handled::all(system, one_shot, &seen.handled);
+    let handled = handlers.first().map(|(core, beyond)| beyond.what(*core));
+    let unlike = unlike_described(one_shot, &seen, per_second).or(handled);
+    let unlike = unlike.or(bounds.unbounded.clone());
     let judged = match unlike.clone() {
         Some(why) => Err(why),
         None => plan(&bounds.tasks).map_err(|error| error.to_string()),
@@ -131,6 +138,10 @@ pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured 
             .collect(),
         stuck: (0..one_shot.tasks.tasks.len())
             .filter_map(|task| reading.stuck(task))
+            .collect(),
+        handlers: handlers
+            .into_iter()
+            .map(|(core, beyond)| beyond.incident(core))
             .collect(),
     }
 }
@@ -355,8 +366,7 @@ impl Reading<'_> {
             self.one_shot.core(task),
         );
         let cycles = cycles + interrupts.operation();
-        let core = self.system.platform.tile(self.one_shot.core(task));
-        let hertz = core.map_or(1, |tile| tile.pipeline.clock.frequency.0.max(1));
+        let hertz = jobs::hertz(self.system, self.one_shot.core(task));
         let ticks = u128::from(cycles) * u128::from(self.per_second) / u128::from(hertz);
         Some(Bound {
             ticks: u64::try_from(ticks).unwrap_or(u64::MAX),

@@ -103,6 +103,23 @@ const RINGS: u64 = match cfg!(feature = "notify") {
     false => 0,
 };
 
+/// The running task has no channel with this number. [`marker::OUTPUT`] is in the number of an output.
+#[cold]
+#[inline(never)]
+pub(crate) fn no_channel(number: u64) -> Failure {
+    custom::<{ marker::NO_CHANNEL }>(number);
+    Failure::Size
+}
+
+/// The port with this name in markers is for items of another size than this one.
+#[cold]
+#[inline(never)]
+pub(crate) fn wrong_size(name: u64, size: usize) -> Failure {
+    let size = size.min(u32::MAX as usize) as u64;
+    custom::<{ marker::WRONG_SIZE }>(name | size << marker::SIZE_SHIFT);
+    Failure::Size
+}
+
 /// The running task has stopped: closes its ports, so tasks that write to them are told. For [`crate::Configuration::when_gone`].
 pub fn close() {
     for number in 0..word(table::INPUTS) {
@@ -136,13 +153,13 @@ impl RawInput {
     /// As of [`RawInput::take`].
     pub fn open(&mut self, size: usize) -> Result<bool, Failure> {
         let is_new = self.open.is_none();
-        let (port, _) = match self.open {
+        let (port, name) = match self.open {
             Some(open) => open,
             None => self.initialise()?,
         };
         match port.size() == size {
             true => Ok(is_new),
-            false => Err(Failure::Size),
+            false => Err(wrong_size(name, size)),
         }
     }
 
@@ -156,7 +173,7 @@ impl RawInput {
             None => self.initialise()?,
         };
         if port.size() != item.len() {
-            return Err(Failure::Size);
+            return Err(wrong_size(name, item.len()));
         }
         if !port.has_news()? {
             return Ok(false);
@@ -169,7 +186,7 @@ impl RawInput {
 
     fn initialise(&mut self) -> Result<(RawPort, u64), Failure> {
         if self.number >= word(table::INPUTS) {
-            return Err(Failure::Size);
+            return Err(no_channel(self.number));
         }
         let place = Place::of(self.number);
         let port = RawPort::initialise(place.index.into(), place.data, place.size, place.slots)?;
@@ -228,7 +245,7 @@ impl RawOutput {
     pub fn is_ready(&mut self, size: usize) -> Result<bool, Failure> {
         if self.open.is_none() {
             if self.number >= word(table::OUTPUTS) {
-                return Err(Failure::Size);
+                return Err(no_channel(self.number | marker::OUTPUT));
             }
             let place = Place::of(word(table::INPUTS) + self.number);
             let port = RawPort::get(place.core, place.index.into())?;
@@ -236,7 +253,7 @@ impl RawOutput {
             self.open = port.map(|port| (port, place.marked() | rings));
         }
         match &self.open {
-            Some((port, _)) if port.size() != size => Err(Failure::Size),
+            Some((port, rings)) if port.size() != size => Err(wrong_size(rings & !RINGS, size)),
             open => Ok(open.is_some()),
         }
     }

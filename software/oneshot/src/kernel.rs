@@ -274,8 +274,13 @@ fn delay_in<const KIND: u16>(kernel: &mut Kernel, task: Task, until: u64) {
 /// Changes the queue of timing events.
 pub(crate) fn events<R>(change: impl FnOnce(&mut Events<'static, Action>) -> R) -> R {
     fn due(now: u64) {
-        while let Some(event) = EVENTS.with(|events| events.due(now)) {
-            let begin = csr::cycle();
+        let next = || EVENTS.with(|events| events.due(now));
+        let Some(mut event) = next() else {
+            return;
+        };
+        custom::<{ marker::HANDLES }>(now);
+        let begin = csr::cycle();
+        loop {
             match event.action {
                 Action::Rust(action) => action(),
                 #[cfg(feature = "c")]
@@ -283,10 +288,15 @@ pub(crate) fn events<R>(change: impl FnOnce(&mut Events<'static, Action>) -> R) 
                 #[cfg(feature = "c")]
                 Action::OfEvent(action) => action(core::ptr::from_ref(event).cast()),
             }
-            // The job that it interrupts does not pay for it.
-            let taken = csr::cycle().wrapping_sub(begin);
-            KERNEL.masked(|kernel| kernel.watch.leave_out(taken));
+            match next() {
+                Some(another) => event = another,
+                None => break,
+            }
         }
+        // The job that they interrupt does not pay for them.
+        let taken = csr::cycle().wrapping_sub(begin);
+        custom::<{ marker::HANDLED }>(now);
+        KERNEL.masked(|kernel| kernel.watch.leave_out(taken));
     }
     KERNEL.with(|kernel| kernel.due = Some(due));
     EVENTS.with(change)

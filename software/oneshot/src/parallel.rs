@@ -15,7 +15,7 @@
 pub mod raw;
 
 use crate::arch::{self, Chip};
-use crate::described::{Place, period, word};
+use crate::described::{Place, no_channel, period, word, wrong_size};
 use crate::port::{Failure, caller, record};
 use crate::task::{Done, Job};
 use crate::time;
@@ -109,7 +109,7 @@ impl Open {
     /// The running task's input with this number, whose port is initialised now.
     fn input(number: u64) -> Result<Self, Failure> {
         if number >= word(table::INPUTS) {
-            return Err(Failure::Size);
+            return Err(no_channel(number));
         }
         let place = Place::of(number);
         let core = arch::core_number();
@@ -122,7 +122,7 @@ impl Open {
     /// The running task's output with this number, once its reader has initialised it.
     fn output(number: u64) -> Result<Option<Self>, Failure> {
         if number >= word(table::OUTPUTS) {
-            return Err(Failure::Size);
+            return Err(no_channel(number | marker::OUTPUT));
         }
         let place = Place::of(word(table::INPUTS) + number);
         let record = record(place.core, place.index.into()).ok_or(Failure::Size)?;
@@ -134,6 +134,9 @@ impl Open {
         custom::<{ marker::PUT }>(self.name);
         let result = tagged::write(&mut Chip, &self.port, caller(), tag, item);
         custom::<{ marker::PUT_DONE }>(self.name);
+        if result == Err(Failure::Size) {
+            return Err(wrong_size(self.name, item.len()));
+        }
         result
     }
 
@@ -155,6 +158,9 @@ impl Open {
                     custom::<{ marker::DROPPED }>(self.name);
                 } else {
                     custom::<{ marker::TAKEN }>(self.name);
+                }
+                if taken == Err(Failure::Size) {
+                    return Err(wrong_size(self.name, item.len()).into());
                 }
                 if let Some(tag) = taken? {
                     return Ok(tag);

@@ -39,6 +39,7 @@ mod one_shot_ada;
 mod one_shot_ada_events;
 mod one_shot_ada_refusals;
 mod one_shot_ada_sections;
+mod one_shot_channels;
 mod one_shot_clock_attacks;
 mod one_shot_clocks;
 mod one_shot_code;

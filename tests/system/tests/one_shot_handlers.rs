@@ -109,3 +109,37 @@ fn a_stated_handler_is_in_the_bound_and_not_in_the_budget() {
     // More than its cost: the handler was in its job.
     assert!(worst / cycle > 2000 * 600, "{}", worst / cycle);
 }
+
+/// A statement that is too short, or says that the ticks are further apart than they are: nothing is called held of which a bound is asked, and the run says why.
+#[test]
+fn handlers_that_take_longer_than_stated_are_told() {
+    for (stated, when) in [
+        (r#"handlers="200us" handlers-apart="10ms""#, "in tick 1,"),
+        (
+            r#"handlers="300us" handlers-apart="20ms""#,
+            "in ticks 1 to 11,",
+        ),
+    ] {
+        let finished = handled("2ms", stated);
+        let variant = &finished.result.variants[0];
+        let [told] = &variant.incidents[..] else {
+            panic!("{:?}", variant.incidents);
+        };
+        let begin = "handlers of timing events on core 0 took ";
+        assert!(
+            told.application == "core 0" && told.what.starts_with(begin),
+            "{told:?}"
+        );
+        assert!(
+            told.what.contains(when) && told.what.contains("where its tasks state"),
+            "{told:?}"
+        );
+        for promise in finished.result.verdict.promises() {
+            let observed = promise.what.contains("jobs late of");
+            match observed {
+                true => assert_eq!(promise.judgement, Judgement::Held, "{promise:?}"),
+                false => assert!(format!("{promise:?}").contains(begin), "{promise:?}"),
+            }
+        }
+    }
+}

@@ -3,7 +3,7 @@
 //! Why it exists: in C, slices and results are bytes, and nothing but a check keeps a job from a second section, or from handing out a slice after it has waited
 //! for a result; bounds rely on both. What it deliberately does not know: the language. Everything else is in the parent module.
 
-use super::{Missing, Open, clock, released};
+use super::{Missing, Open, clock, released, wrong_size};
 use crate::kernel;
 use crate::port::Failure;
 use crate::task::{Done, Job};
@@ -13,8 +13,15 @@ use core::sync::atomic::{AtomicU64, Ordering};
 /// Bytes of a word; slices and results are aligned words.
 const WORD: usize = 8;
 
-fn are_words(item: &[u8]) -> bool {
-    item.len().is_multiple_of(WORD) && item.as_ptr().addr().is_multiple_of(WORD)
+impl Open {
+    /// Whether an item consists of words.
+    fn takes(&self, item: &[u8]) -> Result<(), Failure> {
+        let are_words =
+            item.len().is_multiple_of(WORD) && item.as_ptr().addr().is_multiple_of(WORD);
+        are_words
+            .then_some(())
+            .ok_or_else(|| wrong_size(self.name, item.len()))
+    }
 }
 
 /// One helper of a task.
@@ -124,15 +131,13 @@ impl Section {
         if self.is_handed {
             return Err(Refused::Order);
         }
-        if !are_words(slice) {
-            return Err(Failure::Size.into());
-        }
         if helper.slices.is_none() && !self.is_first {
             helper.slices = Open::output(helper.numbers.0)?;
         }
         let Some(open) = helper.slices else {
             return Ok(false);
         };
+        open.takes(slice)?;
         open.put(self.tag, slice)?;
         helper.is_asked = true;
         Ok(true)
@@ -144,14 +149,11 @@ impl Section {
     /// [`Refused`].
     pub fn collect(&mut self, helper: &mut Helper, result: &mut [u8]) -> Result<(), Refused> {
         self.is_handed = true;
-        if !are_words(result) {
-            return Err(Failure::Size.into());
-        }
+        let asked = helper.results.filter(|_| helper.is_asked);
+        let open = asked.ok_or(Missing::NotAsked)?;
+        open.takes(result)?;
         // Each result is taken once.
-        if !core::mem::replace(&mut helper.is_asked, false) {
-            return Err(Missing::NotAsked.into());
-        }
-        let open = helper.results.ok_or(Missing::NotAsked)?;
+        helper.is_asked = false;
         let tag = self.tag;
         open.wait(tag, |one| one == tag, result)?;
         Ok(())
@@ -185,13 +187,11 @@ impl Help {
     pub fn slice(&mut self, slice: &mut [u8]) -> Result<(), Refused> {
         use_wait()?;
         self.tag = None;
-        if !are_words(slice) {
-            return Err(Failure::Size.into());
-        }
         let Some(open) = self.slices else {
             self.slices = Some(Open::input(self.numbers.0)?);
             return Err(Missing::NotAsked.into());
         };
+        open.takes(slice)?;
         let released = released();
         self.tag = Some(open.wait(clock(), |one| one >= released, slice)?);
         Ok(())
@@ -202,15 +202,14 @@ impl Help {
     /// # Errors
     /// [`Missing::NotAsked`]: no slice waits for a result; or the port's.
     pub fn give(&mut self, result: &[u8]) -> Result<(), Missing> {
-        if !are_words(result) {
-            return Err(Failure::Size.into());
-        }
-        let tag = self.tag.take().ok_or(Missing::NotAsked)?;
+        let tag = self.tag.ok_or(Missing::NotAsked)?;
         if self.results.is_none() {
             self.results = Open::output(self.numbers.1)?;
         }
         // The task that hands out slices has already initialised the port of their results.
         let open = self.results.ok_or(Failure::NoData)?;
+        open.takes(result)?;
+        self.tag = None;
         open.put(tag, result)?;
         Ok(())
     }
