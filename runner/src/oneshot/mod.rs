@@ -17,6 +17,7 @@ pub mod host;
 mod images;
 pub mod jobs;
 mod layout;
+mod link;
 pub mod measured;
 mod package;
 mod paradigm;
