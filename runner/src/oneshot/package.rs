@@ -66,13 +66,13 @@ pub(super) fn build_package(
     let path = all.join(format!("{mark}.lock"));
     let lock = File::create(&path).map_err(|error| Error::file(&path, error))?;
     lock.lock().map_err(|error| Error::file(&path, error))?;
-    let binary = |(source, _): &(String, Vec<Vec<u8>>)| {
-        let digest = short(Sha256::new_with_prefix(format!("{mark}\n{source}")));
+    let binary = |source: &Source| {
+        let digest = short(Sha256::new_with_prefix(format!("{mark}\n{}", source.text)));
         format!("image-{digest}")
     };
     let binaries: Vec<String> = sources.iter().map(binary).collect();
-    for (binary, (source, _)) in binaries.iter().zip(&sources) {
-        changed(&of_sources.join(binary).with_extension("rs"), source)?;
+    for (binary, source) in binaries.iter().zip(&sources) {
+        changed(&of_sources.join(binary).with_extension("rs"), &source.text)?;
     }
     // Images of earlier systems stay: Cargo builds a package's binaries one by one, and those of this system are named below.
     let manifest = manifest(library, &mark, &sources_in(&of_sources)?, &packages, group);
@@ -84,27 +84,35 @@ pub(super) fn build_package(
     let wanted: Vec<&str> = wanted.into_iter().collect();
     let built = library.build_generated(&folder, &what, users, &wanted)?;
     let mut parts = Vec::new();
-    for ((binary, (_, tasks)), recipe) in binaries.iter().zip(sources).zip(recipes) {
+    for ((binary, source), recipe) in binaries.iter().zip(sources).zip(recipes) {
         let Some((_, path)) = built.iter().find(|one| one.0 == *binary) else {
             return Err(Error::Machine(format!("{binary} was not built")));
         };
         parts.push(Parts {
             what: what.clone(),
             kernel: place::read(path)?,
-            tasks,
+            tasks: source.tasks,
             names: recipe.defined(),
         });
     }
     Ok(parts)
 }
 
-/// The sources of images, each with the objects of its tasks in C and Ada.
+/// What an image is made from.
+struct Source {
+    /// The source in Rust.
+    text: String,
+    /// The objects of its tasks in C and Ada.
+    tasks: Vec<Vec<u8>>,
+}
+
+/// The sources of images.
 fn sources(
     library: &Library,
     recipes: &[Recipe],
     group: &Group,
     packages: &Packages,
-) -> Result<Vec<(String, Vec<Vec<u8>>)>, Error> {
+) -> Result<Vec<Source>, Error> {
     let objects = objects(library, recipes, group.kernel.notifies)?;
     for recipe in recipes {
         let files = recipe.c_files().into_iter();
@@ -121,8 +129,10 @@ fn sources(
         recipe.agrees(&declared)?;
         let of_c = recipe.c_files().into_iter();
         let linked = of_c.filter_map(|key| objects.get(&key));
-        let tasks: Vec<Vec<u8>> = linked.chain(in_ada.get(&files)).cloned().collect();
-        sources.push((recipe.source(packages, &declared), tasks));
+        sources.push(Source {
+            text: recipe.source(packages, &declared),
+            tasks: linked.chain(in_ada.get(&files)).cloned().collect(),
+        });
     }
     Ok(sources)
 }
