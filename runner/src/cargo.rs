@@ -9,11 +9,14 @@ use crate::error::Error;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// The compiler's name for the chip.
 pub const TARGET: &str = "riscv64gc-unknown-none-elf";
 /// Cargo profile for programs of the chip.
 pub const PROFILE: &str = "chip";
+/// The program that links for the chip: the target's default.
+const LINKER: &str = "rust-lld";
 /// Lets the linker replace two-instruction calls through a register with one direct jump, as other RISC-V toolchains do by default. The
 /// compiler warns that the name of this feature may change.
 const RELAX: &str = "\"-Ctarget-feature=+relax\"";
@@ -31,6 +34,70 @@ pub fn no_cargo(error: &std::io::Error) -> Error {
     Error::Machine(format!(
         "cannot run cargo ({error}); the launcher ./bulkhead installs it"
     ))
+}
+
+/// The linker of programs for the chip, and the library that it needs.
+#[derive(Clone, Debug)]
+pub struct Linker {
+    /// Its program.
+    pub program: PathBuf,
+    /// The compiler's own functions, which code of any language calls.
+    pub builtins: PathBuf,
+}
+
+/// Those of the toolchain with which Cargo builds in `root`.
+///
+/// # Errors
+/// If there is no compiler, or it has no library for the chip.
+pub fn linker(root: &Path) -> Result<Linker, Error> {
+    static KNOWN: OnceLock<Linker> = OnceLock::new();
+    if let Some(known) = KNOWN.get() {
+        return Ok(known.clone());
+    }
+    let found = find_linker(root)?;
+    Ok(KNOWN.get_or_init(|| found).clone())
+}
+
+fn find_linker(root: &Path) -> Result<Linker, Error> {
+    let mut command = Command::new("rustc");
+    command.current_dir(root).args(["--target", TARGET]);
+    command.args(["--print", "sysroot", "--print", "host-tuple"]);
+    command.args(["--print", "target-libdir"]);
+    environment::leave_out(&mut command);
+    let failed = |what: &dyn std::fmt::Display| {
+        Error::Machine(format!(
+            "cannot ask rustc for its linker ({what}); the launcher ./bulkhead installs it"
+        ))
+    };
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| failed(&error))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let [sysroot, host, library] = said.lines().collect::<Vec<_>>()[..] else {
+        return Err(failed(&String::from_utf8_lossy(&output.stderr).trim()));
+    };
+    // As the compiler looks for it: among its own tools, and then where all programs are.
+    let own = Path::new(sysroot)
+        .join("lib/rustlib")
+        .join(host)
+        .join("bin");
+    let own = own.join(LINKER);
+    let entries = std::fs::read_dir(library);
+    let entries = entries.map_err(|error| Error::file(Path::new(library), error))?;
+    let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let builtins = paths.find(|path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| {
+            name.starts_with("libcompiler_builtins-") && name.ends_with(".rlib")
+        })
+    });
+    Ok(Linker {
+        program: match own.is_file() {
+            true => own,
+            false => PathBuf::from(LINKER),
+        },
+        builtins: builtins
+            .ok_or_else(|| failed(&format!("no libcompiler_builtins in {library}")))?,
+    })
 }
 
 /// Where Cargo keeps the sources of packages.

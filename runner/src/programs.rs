@@ -130,6 +130,11 @@ impl Library {
         })
     }
 
+    /// The checkout.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Folder of the description.
     pub(crate) fn base(&self) -> &Path {
         &self.base
@@ -363,7 +368,7 @@ impl Library {
         folder: &Path,
         what: &str,
         users: impl Iterator<Item = &'a TaskPackage>,
-        binaries: &[String],
+        binaries: &[&str],
     ) -> Result<Vec<(String, PathBuf)>, Error> {
         let lock = folder.join("Cargo.lock");
         if !lock.is_file() {
@@ -382,8 +387,7 @@ impl Library {
             user: None,
             tasks: users.map(|user| (&*user.folder, &*user.name)).collect(),
         };
-        let binaries: Vec<&str> = binaries.iter().map(String::as_str).collect();
-        let (built, _) = build.named_binaries(&binaries)?;
+        let (built, _) = build.named_binaries(binaries)?;
         let paths = built.into_iter().map(|one| (one.name, one.executable));
         Ok(paths.collect())
     }

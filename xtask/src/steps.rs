@@ -564,7 +564,7 @@ pub fn fuzz(root: &Path, only: Option<&str>, cases: u32) -> Result<bool, String>
             "-p",
             "bulkhead-system-tests",
             "--",
-            "guard::with_guards_attacks_only_delay",
+            "guard::with_guards",
             "guard::beside_floods",
         ],
     );

@@ -3,15 +3,18 @@
 //! Why it exists: the tasks of a core are types of the user's packages; a generated program joins them with the kernel. Cores with the same
 //! tasks in the same order have the same image; what differs (periods and ports) is in the layout's table. Budgets, the tick, and what the kernel must know of
 //! tasks that messages release are constants of an image, but no instruction depends on them, so they are filled in after the build ([`super::fill`]): cores,
-//! platforms and systems that differ in nothing else share what the compiler and the linker made. What it deliberately does not know: where images are placed,
-//! and how they are compiled ([`super::package`]).
+//! platforms and systems that differ in nothing else share what the compiler and the linker made. The size of the stack, and which tasks in C and Ada an image
+//! has, are known to the linker alone ([`super::link`]), so images that differ in nothing else share what the compiler made. What it deliberately does not know:
+//! where images are placed, and how they are compiled ([`super::package`]).
 
 use super::package::{Group, Kernel, Packages, build_package};
-use super::{fill, stack};
+use super::symbols::TASK;
+use super::{fill, link, stack};
 use crate::ada_programs;
 use crate::error::Error;
 use crate::one_stack::Declared;
 use crate::programs::{Library, Program, is_ada, is_c};
+use bulkhead_abi::one_shot::STACK;
 use bulkhead_analysis::one_shot::Bounds;
 use bulkhead_model::System;
 use bulkhead_model::system::OneShot;
@@ -19,7 +22,6 @@ use bulkhead_model::system::oneshot::TICK;
 use object::{Object as _, ObjectSymbol as _};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::sync::Mutex;
 
 /// Bytes of the console ring of a core.
 pub(super) const RING: u64 = 1024;
@@ -295,14 +297,27 @@ impl Recipe {
         ))
     }
 
-    /// The source of the image; `packages`: the crate of each folder; `declared`: what its files in Ada say of their tasks; `archives`: the names of what is
-    /// linked with it.
-    pub(super) fn source(
-        &self,
-        packages: &Packages,
-        declared: &Declared,
-        archives: &[&str],
-    ) -> String {
+    /// What compiled files define for its tasks: constants of C, and bodies of tasks in Ada. The source calls them [`link::TASK`] and a number, which is their
+    /// place here.
+    pub(super) fn defined(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        let symbols = self.tasks.iter().filter_map(|task| symbol(task));
+        for symbol in symbols {
+            if !all.contains(&symbol) {
+                all.push(symbol);
+            }
+        }
+        all
+    }
+
+    /// The source of the image; `packages`: the crate of each folder; `declared`: what its files in Ada say of their tasks.
+    pub(super) fn source(&self, packages: &Packages, declared: &Declared) -> String {
+        let defined = self.defined();
+        let linked = |task: &str| {
+            let symbol = symbol(task);
+            let number = defined.iter().position(|one| Some(one) == symbol.as_ref());
+            format!("{}{}", link::TASK, number.unwrap_or(0))
+        };
         let mut tasks = String::new();
         let (mut ada, mut first) = (String::new(), Vec::new());
         let in_ada = self.ada_tasks().1;
@@ -315,7 +330,7 @@ impl Recipe {
                         .kept
                         .get(&body)
                         .map_or(0, |bytes| bytes.div_ceil(8));
-                    format!("{body} [{kept}]")
+                    format!("{} [{kept}]", linked(&format!("{file}::{task}")))
                 })
                 .collect();
             ada = format!(
@@ -331,14 +346,6 @@ impl Recipe {
         if self.told > 0 {
             told = format!("bulkhead_oneshot::told!({});\n\n", self.told);
             first.push("bulkhead_oneshot::notify::begin(&FILLED)".to_owned());
-        }
-        let mut linked = String::new();
-        for archive in archives {
-            // Writing to a string cannot fail.
-            let _ = write!(
-                linked,
-                "#[link(name = {archive:?}, kind = \"static\", modifiers = \"+whole-archive\")]\nunsafe extern \"C\" {{}}\n\n"
-            );
         }
         let first = match &first[..] {
             [] => String::new(),
@@ -367,7 +374,8 @@ impl Recipe {
                 let copy = self.tasks[self.tasks.len() - urgency..].iter().filter(same);
                 let copy = copy.count();
                 format!(
-                    "bulkhead_oneshot_c::CTask: bulkhead_oneshot_c::task!(bh_task_{path}, {copy})"
+                    "bulkhead_oneshot_c::CTask: bulkhead_oneshot_c::task!({}, {copy})",
+                    linked(name)
                 )
             } else if is_ada(folder) {
                 let number = number_in_ada.next().unwrap_or(0);
@@ -383,10 +391,19 @@ impl Recipe {
             let _ = writeln!(tasks, "        {task}, priority {};", urgency + 1);
         }
         format!(
-            "//! Made by Bulkhead from a description.\n#![no_std]\n#![no_main]\n\n{linked}{ada}{told}bulkhead_oneshot::system! {{\n    \
-             bulkhead_oneshot::Configuration::new({UNFILLED}){configured};\n    stack {}; ring {RING};\n    tasks {{\n{tasks}    }}\n}}\n",
-            self.stack
+            "//! Made by Bulkhead from a description.\n#![no_std]\n#![no_main]\n\n{ada}{told}bulkhead_oneshot::system! {{\n    \
+             bulkhead_oneshot::Configuration::new({UNFILLED}){configured};\n    stack {STACK}; ring {RING};\n    tasks {{\n{tasks}    }}\n}}\n",
         )
+    }
+}
+
+/// What a compiled file defines for a task in it.
+fn symbol(task: &str) -> Option<String> {
+    let (file, name) = task.split_once("::")?;
+    if is_c(file) {
+        Some(format!("{TASK}{name}"))
+    } else {
+        is_ada(file).then(|| ada_programs::body(file, name, "TKB"))
     }
 }
 
@@ -410,9 +427,6 @@ fn images(systems: &[&System]) -> BTreeSet<Filled> {
 /// # Errors
 /// If a program is missing or does not build.
 pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Error> {
-    // Two threads of this process would write the same files at the same time.
-    static ONE: Mutex<()> = Mutex::new(());
-    let _one = ONE.lock();
     let images = images(systems);
     let recipes: BTreeSet<&Recipe> = images.iter().map(|one| &one.recipe).collect();
     let mut groups: BTreeMap<Group, Vec<Recipe>> = BTreeMap::new();
@@ -423,26 +437,13 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
     let name = systems.first().map_or("system", |system| &system.name);
     let mut built: BTreeMap<Recipe, Vec<u8>> = BTreeMap::new();
     for (group, recipes) in groups {
-        let first = build_package(library, name, &recipes, &group)?;
-        let mut larger = BTreeMap::new();
-        for (recipe, elf) in recipes.into_iter().zip(first) {
+        let parts = build_package(library, name, &recipes, &group)?;
+        for (recipe, parts) in recipes.into_iter().zip(parts) {
+            let mut elf = link::image(library, &parts, recipe.stack)?;
             if let Some(stack) = recipe.larger_stack(&elf)? {
-                let with = Recipe {
-                    stack,
-                    ..recipe.clone()
-                };
-                larger.insert(recipe, with);
-            } else {
-                built.insert(recipe, elf);
+                elf = link::image(library, &parts, stack)?;
             }
-        }
-        let with: BTreeSet<&Recipe> = larger.values().collect();
-        let with: Vec<Recipe> = with.into_iter().cloned().collect();
-        let again = build_package(library, name, &with, &group)?;
-        let again: BTreeMap<Recipe, Vec<u8>> = with.into_iter().zip(again).collect();
-        for (recipe, with) in larger {
-            let elf = again.get(&with).cloned();
-            built.extend(elf.map(|elf| (recipe, elf)));
+            built.insert(recipe, elf);
         }
     }
     // Budgets may depend on what only the images say.
@@ -506,4 +507,33 @@ fn learn_from<'a>(
         one_shot.unstated = unstated;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The image of the only core of a system with this task.
+    fn of(task: &str) -> Recipe {
+        let text = format!(
+            r#"<system name="s" paradigm="one-shot" platform="epiphany3" duration="10ms">
+            <task name="other" program="other.c::other" core="0" priority="2" period="1ms" cost="1us"/>
+            <task name="task" core="0" priority="1" period="1ms" cost="1us" {task}/></system>"#
+        );
+        let system = bulkhead_model::load_system_text("s", &text, &Default::default());
+        let system = system.expect("valid");
+        Recipe::of(&system, system.one_shot.as_ref().expect("it is one"), 0)
+    }
+
+    /// The compiler makes one object for images whose tasks have other names, or another stack.
+    #[test]
+    fn only_the_linker_knows_names_in_c_and_the_size_of_the_stack() {
+        let source = |recipe: &Recipe| recipe.source(&Packages::new(), &Declared::default());
+        let one = of(r#"program="first.c::one""#);
+        let two = of(r#"program="second.c::two" stack="4KiB""#);
+        assert_eq!(source(&one), source(&two));
+        assert_ne!(one.stack, two.stack);
+        assert_eq!(one.defined(), ["bh_task_one", "bh_task_other"]);
+        assert_eq!(two.defined(), ["bh_task_two", "bh_task_other"]);
+    }
 }

@@ -18,6 +18,7 @@ pub mod host;
 mod images;
 pub mod jobs;
 mod layout;
+mod link;
 pub mod measured;
 mod misused;
 mod package;

@@ -2,10 +2,12 @@
 //!
 //! Why it exists: each package is one call of Cargo, and Cargo alone decides what must be built again, because only it knows all that goes into an image: the
 //! user's sources, their dependencies, flags and the compiler. So a package must not change when an image comes or goes, except by one entry of its manifest.
-//! Everything that an image has for itself is in its own source, by whose digest it is named: objects of C and Ada, too, as archives that are named by their
-//! contents. What it deliberately does not know: what images are for.
+//! Cargo makes one object for each image, of the kernel and of all tasks in Rust; it is named by the digest of its source. Images that differ only in their
+//! stack, or in their tasks in C and Ada, have the same source, and [`super::link`] makes them from the same object. What it deliberately does not know: what
+//! images are for.
 
 use super::images::Recipe;
+use super::link::Parts;
 use super::symbols;
 use crate::error::Error;
 use crate::one_stack::Declared;
@@ -17,7 +19,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What the kernel of an image has besides what all have: kernels that differ in this are different libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,16 +43,13 @@ pub(super) struct Group {
 /// By folder of a description: the name of the crate in sources of images, and the package.
 pub(super) type Packages = BTreeMap<String, (String, TaskPackage)>;
 
-/// Builds images that need the same build of the libraries: their files.
+/// Builds what images are linked from. The images need the same build of the libraries.
 pub(super) fn build_package(
     library: &Library,
     name: &str,
     recipes: &[Recipe],
     group: &Group,
-) -> Result<Vec<Vec<u8>>, Error> {
-    if recipes.is_empty() {
-        return Ok(Vec::new());
-    }
+) -> Result<Vec<Parts>, Error> {
     let mut packages = Packages::new();
     for folder in &group.folders {
         let krate = format!("tasks_{}", packages.len());
@@ -58,8 +57,7 @@ pub(super) fn build_package(
         packages.insert(folder.clone(), (krate, package));
     }
     let all = library.generated().join("one-shot");
-    let archives = all.join("archives");
-    let sources = sources(library, recipes, group, &packages, &archives)?;
+    let sources = sources(library, recipes, group, &packages)?;
     let mark = mark(&packages, group);
     let folder = all.join(&mark);
     let of_sources = folder.join("src");
@@ -68,40 +66,53 @@ pub(super) fn build_package(
     let path = all.join(format!("{mark}.lock"));
     let lock = File::create(&path).map_err(|error| Error::file(&path, error))?;
     lock.lock().map_err(|error| Error::file(&path, error))?;
-    let binary = |source: &String| {
-        let digest = short(Sha256::new_with_prefix(format!("{mark}\n{source}")));
+    let binary = |source: &Source| {
+        let digest = short(Sha256::new_with_prefix(format!("{mark}\n{}", source.text)));
         format!("image-{digest}")
     };
     let binaries: Vec<String> = sources.iter().map(binary).collect();
     for (binary, source) in binaries.iter().zip(&sources) {
-        changed(&of_sources.join(binary).with_extension("rs"), source)?;
+        changed(&of_sources.join(binary).with_extension("rs"), &source.text)?;
     }
     // Images of earlier systems stay: Cargo builds a package's binaries one by one, and those of this system are named below.
     let manifest = manifest(library, &mark, &sources_in(&of_sources)?, &packages, group);
     changed(&folder.join("Cargo.toml"), &manifest)?;
-    changed(&folder.join("build.rs"), &script(group, &archives))?;
+    changed(&folder.join("build.rs"), SCRIPT)?;
     let users = packages.values().map(|(_, package)| package);
     let what = format!("an image of {name}");
-    let built = library.build_generated(&folder, &what, users, &binaries);
-    let built = built.map_err(symbols::short)?;
-    let mut images = Vec::new();
-    for binary in &binaries {
+    let wanted: BTreeSet<&str> = binaries.iter().map(String::as_str).collect();
+    let wanted: Vec<&str> = wanted.into_iter().collect();
+    let built = library.build_generated(&folder, &what, users, &wanted)?;
+    let mut parts = Vec::new();
+    for ((binary, source), recipe) in binaries.iter().zip(sources).zip(recipes) {
         let Some((_, path)) = built.iter().find(|one| one.0 == *binary) else {
             return Err(Error::Machine(format!("{binary} was not built")));
         };
-        images.push(place::read(path)?);
+        parts.push(Parts {
+            what: what.clone(),
+            kernel: place::read(path)?,
+            tasks: source.tasks,
+            names: recipe.defined(),
+        });
     }
-    Ok(images)
+    Ok(parts)
 }
 
-/// The sources of images. What is linked with them is in `archives` then.
+/// What an image is made from.
+struct Source {
+    /// The source in Rust.
+    text: String,
+    /// The objects of its tasks in C and Ada.
+    tasks: Vec<Vec<u8>>,
+}
+
+/// The sources of images.
 fn sources(
     library: &Library,
     recipes: &[Recipe],
     group: &Group,
     packages: &Packages,
-    archives: &Path,
-) -> Result<Vec<String>, Error> {
+) -> Result<Vec<Source>, Error> {
     let objects = objects(library, recipes, group.kernel.notifies)?;
     for recipe in recipes {
         let files = recipe.c_files().into_iter();
@@ -118,13 +129,10 @@ fn sources(
         recipe.agrees(&declared)?;
         let of_c = recipe.c_files().into_iter();
         let linked = of_c.filter_map(|key| objects.get(&key));
-        let names: Result<Vec<String>, Error> = linked
-            .chain(in_ada.get(&files))
-            .map(|object| archive(archives, object))
-            .collect();
-        let names = names?;
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        sources.push(recipe.source(packages, &declared, &names));
+        sources.push(Source {
+            text: recipe.source(packages, &declared),
+            tasks: linked.chain(in_ada.get(&files)).cloned().collect(),
+        });
     }
     Ok(sources)
 }
@@ -189,23 +197,12 @@ fn manifest(
     manifest
 }
 
-/// The package's build script. It is the same for all images of the package, and says that it depends on nothing else: otherwise Cargo would run it again
-/// after any change in the package, and build all images again.
-fn script(group: &Group, archives: &Path) -> String {
-    let mut script = String::from(
-        "//! Links images of the one-shot RTOS; the loader says what does not fit.\nfn main() {\n    \
-         println!(\"cargo:rerun-if-changed=build.rs\");\n    \
-         println!(\"cargo:rustc-link-arg-bins=-Tbulkhead-oneshot.x\");\n    \
-         println!(\"cargo:rustc-link-arg-bins=--defsym=bulkhead_described=1\");\n",
-    );
-    if group.has_c || group.has_ada {
-        let search = format!("cargo:rustc-link-search=native={}", archives.display());
-        // Writing to a string cannot fail.
-        let _ = writeln!(script, "    println!(\"{{}}\", {search:?});");
-    }
-    script.push_str("}\n");
-    script
-}
+/// The package's build script. It is the same for all images, and says that it depends on nothing else: otherwise Cargo would run it again after any change in the
+/// package, and build all images again. What is made is an object, whose unused parts are left out when images are linked from it.
+const SCRIPT: &str = "//! Makes objects, from which images are linked.\nfn main() {\n    \
+                      println!(\"cargo:rerun-if-changed=build.rs\");\n    \
+                      println!(\"cargo:rustc-link-arg-bins=-r\");\n    \
+                      println!(\"cargo:rustc-link-arg-bins=--no-gc-sections\");\n}\n";
 
 /// The binaries whose sources are in a folder, in order.
 fn sources_in(folder: &Path) -> Result<BTreeSet<String>, Error> {
@@ -268,24 +265,6 @@ fn objects_in_ada<'r>(
     Ok((all, declared))
 }
 
-/// What is before the size in the header of the only member of an archive: its name, and no time, owner or group.
-const HEADER: &str = "tasks.o/        0           0     0     644     ";
-
-/// Puts an object into an archive in this folder, unless it is there. Returns the archive's name for the linker: a digest of its contents.
-fn archive(folder: &Path, object: &[u8]) -> Result<String, Error> {
-    let mut bytes = format!("!<arch>\n{HEADER}{:<10}`\n", object.len()).into_bytes();
-    bytes.extend(object);
-    if !object.len().is_multiple_of(2) {
-        bytes.push(b'\n');
-    }
-    let name = format!("tasks-{}", short(Sha256::new_with_prefix(&bytes)));
-    let path: PathBuf = folder.join(format!("lib{name}.a"));
-    if !path.is_file() || place::read(&path)? != bytes {
-        place::replace(&path, &bytes)?;
-    }
-    Ok(name)
-}
-
 /// A name for the package. The compiler mixes it into symbols, so it must not contain folders of the build machine: packages have the names that the
 /// description gives them.
 fn mark(packages: &Packages, group: &Group) -> String {
@@ -328,35 +307,5 @@ fn changed(path: &Path, text: &str) -> Result<(), Error> {
             place::write(&new, text)?;
             std::fs::rename(&new, path).map_err(|error| Error::file(path, error))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use object::read::archive::ArchiveFile;
-
-    #[test]
-    fn an_archive_is_named_by_its_contents_and_read_by_others() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let put = |object: &[u8]| archive(folder.path(), object).expect("written");
-        for object in [&b"odd"[..], b"even", b""] {
-            let name = put(object);
-            let path = folder.path().join(format!("lib{name}.a"));
-            let written = std::fs::metadata(&path).expect("there").modified();
-            assert_eq!(put(object), name);
-            let again = std::fs::metadata(&path).expect("there").modified();
-            assert_eq!(written.expect("a time"), again.expect("a time"));
-            let bytes = std::fs::read(&path).expect("there");
-            let parsed = ArchiveFile::parse(&*bytes).expect("an archive");
-            let members: Vec<_> = parsed.members().map(|one| one.expect("whole")).collect();
-            assert_eq!(members.len(), 1);
-            assert_eq!(members[0].data(&*bytes).expect("inside"), object);
-            // What somebody broke is put right.
-            std::fs::write(&path, "broken").expect("written");
-            assert_eq!(put(object), name);
-            assert_eq!(std::fs::read(&path).expect("there"), bytes);
-        }
-        assert_ne!(put(b"odd"), put(b"even"));
     }
 }

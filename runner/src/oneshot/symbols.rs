@@ -8,7 +8,7 @@ use object::{Object as _, ObjectSymbol as _};
 use std::collections::BTreeMap;
 
 /// The prefix of the name of a task's constant.
-const TASK: &str = "bh_task_";
+pub(super) const TASK: &str = "bh_task_";
 
 /// Refuses tasks that their files do not define, and names that two files define. `files`: names and objects of an image; `tasks`: files and names.
 ///

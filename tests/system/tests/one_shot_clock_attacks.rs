@@ -15,6 +15,8 @@ use bulkhead_runner::programs::Library;
 /// The core of the liar, and those whose records it writes over.
 const LIAR: u16 = 15;
 const VICTIMS: [u16; 2] = [1, 5];
+/// Whoever waits for the time loses patience after 20 ticks of a millisecond.
+const DURATION: &str = "21ms";
 /// Cores with tasks.
 const CORES: [u16; 6] = [0, 1, 2, 5, 9, 12];
 
@@ -48,7 +50,7 @@ fn on_cores(cores: &[u16], overrides: &[&str]) -> (System, BootImage) {
         })
         .collect();
     let text = format!(
-        r#"<system name="attacked" paradigm="one-shot" platform="epiphany3-clocks" duration="26ms">{tasks}</system>"#
+        r#"<system name="attacked" paradigm="one-shot" platform="epiphany3-clocks" duration="{DURATION}">{tasks}</system>"#
     );
     image(&text, overrides)
 }
@@ -62,7 +64,7 @@ fn beside(liar: &str, overrides: &[&str]) -> (System, BootImage) {
 
 fn add(liar: &str, all: &mut BootImage) {
     let text = format!(
-        r#"<system name="liar" paradigm="one-shot" platform="epiphany3" duration="26ms">
+        r#"<system name="liar" paradigm="one-shot" platform="epiphany3" duration="{DURATION}">
         <task name="liar" program="one-shot/liar.c::{liar}" core="{LIAR}" priority="1" period="1ms" cost="1us"/></system>"#
     );
     let (_, own) = image(&text, &[]);
@@ -91,9 +93,13 @@ fn said<'a>(incidents: &'a [Incident], core: u16, what: &str) -> Option<&'a Inci
     all.find(|one| one.what.contains(what))
 }
 
-/// Runs the liar: whatever it does, nobody has a wrong time, all others follow the master, and each victim is told with its tasks and the place.
+/// Runs the liar for as long as somebody waits: whatever it does, nobody has a wrong time, all others follow the master, and each victim is told with its tasks and the place.
 fn told(liar: &str, words: &[&str]) -> (System, Machine, Vec<Incident>) {
-    let (system, image) = beside(liar, &[]);
+    told_within(DURATION, liar, words)
+}
+
+fn told_within(duration: &str, liar: &str, words: &[&str]) -> (System, Machine, Vec<Incident>) {
+    let (system, image) = beside(liar, &[&format!("@duration={duration}")]);
     let (machine, incidents) = ended(&system, &image);
     assert_eq!(wrong(&system, &machine), [0; 0], "{liar}: {incidents:?}");
     let follow = synchronised(&system, &machine);
@@ -120,7 +126,9 @@ fn told(liar: &str, words: &[&str]) -> (System, Machine, Vec<Incident>) {
 
 #[test]
 fn a_time_that_nobody_asked_for_is_told_and_not_used() {
-    told("blind", &["wrote over its clock record (+0x7de0)"]);
+    // The victims give up after four false messages, and the master on them after ten ticks. Then the others begin.
+    let words = ["wrote over its clock record (+0x7de0)"];
+    told_within("16ms", "blind", &words);
 }
 
 #[test]
@@ -160,7 +168,8 @@ fn a_record_that_is_emptied_again_and_again_is_told() {
 fn cores_that_ask_slowly_keep_no_other_core_from_its_time() {
     let silent = [1, 2, 3, 4, 5, 6];
     let all = [&[0][..], &silent, &[12]].concat();
-    let (system, mut image) = on_cores(&all, &[]);
+    // The master gives up after ten ticks.
+    let (system, mut image) = on_cores(&all, &["@duration=14ms"]);
     image.starts.retain(|start| !silent.contains(&start.tile));
     add("slow", &mut image);
     let (machine, incidents) = ended(&system, &image);

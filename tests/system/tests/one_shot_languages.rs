@@ -264,6 +264,37 @@ fn a_job_that_ends_with_nothing_an_operation_made_stops_its_task() {
     assert_eq!(variant.tasks[1].jobs, 10);
 }
 
+/// Names that no part of an image defines are refused with their place; functions that compilers call are there.
+#[test]
+fn what_an_image_lacks_is_said_and_what_compilers_need_is_there() {
+    let source = |job: &str| {
+        format!(
+            "#include \"bulkhead_oneshot.h\"\nextern uint64_t nowhere(void);\n\
+             struct told {{ volatile uint64_t number; bh_releases releases; }};\n\
+             static bh_done tell(struct told *self, bh_job job)\n{{\n    bh_print_number(\"it is \", {job});\n    \
+             return bh_next(&self->releases, job);\n}}\nBH_TASK(told, struct told, tell, {{.number = 8}})\n"
+        )
+    };
+    let system = r#"<system name="told" paradigm="one-shot" platform="epiphany3" duration="3ms">
+        <task name="told" program="told.c::told" core="0" priority="1" period="1ms" cost="10us"/></system>"#;
+    let run_with = |job: &str| {
+        let folder = folder_with(&[("told.c", &source(job)), ("told.xml", system)]);
+        run(&folder.path().join("told.xml"), &[])
+    };
+    let refused = run_with("nowhere()").err().expect("it is refused");
+    let refused = refused.to_string();
+    for part in [
+        "undefined symbol: nowhere\n  referenced by told.c:6",
+        "help: an image has the kernel, the files of its core's tasks",
+    ] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    // The chip has no instruction for this.
+    let finished = run_with("(uint64_t)__builtin_clzll(self->number)").expect("it runs");
+    let console = &finished.consoles[0];
+    assert!(console.contains("core 0: it is 60\n"), "{console}");
+}
+
 /// A trap is told with its task, and with function, file and line of the user's source.
 #[test]
 fn a_trap_of_a_task_is_told_with_its_line() {

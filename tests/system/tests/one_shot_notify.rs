@@ -46,10 +46,10 @@ fn a_flow_that_is_told_is_faster_than_one_that_polls() {
 /// The victim's core has a reader, and other work of higher and lower priority; its neighbour in the row rings for ever.
 fn rung(by: &str) -> String {
     format!(
-        r#"<system name="rung" paradigm="one-shot" platform="epiphany3" duration="60ms">
-          <task name="source" program="one-shot::pipeline::Source" core="14" priority="1" period="4ms" cost="10us"/>
+        r#"<system name="rung" paradigm="one-shot" platform="epiphany3" duration="30ms">
+          <task name="source" program="one-shot::pipeline::Source" core="14" priority="1" period="2ms" cost="10us"/>
           <task name="above" program="one-shot::pipeline::Other" core="6" priority="1" period="3ms" cost="125us"/>
-          <task name="sink" program="one-shot::pipeline::Sink" core="6" priority="2" period="4ms" cost="10us"/>
+          <task name="sink" program="one-shot::pipeline::Sink" core="6" priority="2" period="2ms" cost="10us"/>
           <task name="below" program="one-shot::pipeline::Other" core="6" priority="3" period="5ms" cost="205us"/>
           <task name="neighbour" program="{by}" core="7" priority="1" period="5ms" cost="205us"/>
           <channel name="events" from="source" to="sink" size="16B" notify="true"/>
@@ -251,14 +251,14 @@ fn keep_their_bounds(platform: &str, changes: impl Fn(u64) -> Vec<String>) {
     assert!(judged[1] > 8 * judged[0]);
 }
 
-/// Interrupts as the analysis counts them, seen by a job that only reads the clock: the tick alone, with a ring of an honest writer, and
-/// with all rings that the core accepts in a tick at once.
+/// Interrupts as the analysis counts them, seen by three jobs that only read the clock, each for longer than a tick: the tick alone, with a ring of an honest
+/// writer, and with all rings that the core accepts in a tick at once.
 #[test]
 fn interrupts_take_no_longer_than_the_analysis_says() {
     let text = |by: &str, notify: bool, readers: u64| {
         let mut text = format!(
-            r#"<system name="watched" paradigm="one-shot" platform="epiphany3" duration="45ms">
-              <task name="watcher" program="one-shot::watch::Watcher" core="6" priority="9" period="15ms" cost="1520us"/>
+            r#"<system name="watched" paradigm="one-shot" platform="epiphany3" duration="24ms">
+              <task name="watcher" program="one-shot::watch::Watcher" core="6" priority="9" period="11ms" cost="1120us"/>
               <task name="neighbour" program="{by}" core="7" priority="1" period="15ms" cost="615us"/>"#
         );
         for reader in 0..readers {
