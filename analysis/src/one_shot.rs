@@ -30,7 +30,7 @@
 //! rounded up; tests compare every bound with runs.
 
 use crate::one_shot_clocks::{Errors, beside};
-use crate::one_shot_mesh::{ACCESS, Load, Mesh};
+use crate::one_shot_mesh::{Load, Mesh};
 use crate::one_shot_rivals::{Rivals, patience};
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::OneShot;
@@ -547,13 +547,13 @@ fn once(
         let visits = |channel: usize| {
             let period = mesh.cycles(periods[tasks.channels[channel].from]);
             let times = (cost + wait_of_ports) / period.max(1) + writes(tasks, channel, turns);
-            times * waits.requests[channel] * ACCESS
+            times * waits.requests[channel] * mesh.access
         };
         let core = system.core(index);
         let arrive = (0..ports.len())
             .filter(|&one| ports[one].hops > 0 && system.core(tasks.channels[one].to) == core);
         // The host looks at a core at most once in each of its own ticks.
-        let looks = ((cost + wait_of_ports) / tick + 1) * looks.requests * ACCESS;
+        let looks = ((cost + wait_of_ports) / tick + 1) * looks.requests * mesh.access;
         let job = cost + wait_of_ports + arrive.map(visits).sum::<u64>() + looks;
         let inside = per_task[index].job(job, drift(index).shorten(tick, 1));
         // The kernel's watch leaves handlers out.
@@ -602,7 +602,9 @@ fn alone(system: &OneShot, mesh: &Mesh<'_>) -> Vec<Port> {
         let answers = if hops == 0 {
             0
         } else {
-            questions * mesh.round(hops)
+            let stores = WORDS + moves(system, index);
+            let from = system.core(channel.from);
+            questions * mesh.round(hops) + mesh.stalls(from, hops, stores, COPY)
         };
         ports.push(Port {
             hops,
@@ -716,7 +718,7 @@ impl Mesh<'_> {
         let memories = own.memories.keys();
         let memories = memories.map(|tile| all.memories[tile] - own_core.memories[tile] + BEHIND);
         let accesses = memories.sum::<u64>() + own.requests;
-        self.core_cycles(links) + accesses * ACCESS
+        self.core_cycles(links) + accesses * self.access
     }
 }
 

@@ -14,7 +14,7 @@
 //! only a tick, and waits only some ticks for all, so there is a bound only if all messages fit into these, whatever rivals send and however slowly those
 //! in the master's list ask for the time themselves.
 
-use crate::one_shot_mesh::{ACCESS, Load, Mesh};
+use crate::one_shot_mesh::{Load, Mesh};
 use crate::one_shot_rivals::Rivals;
 use bulkhead_abi::one_shot::clock::{BEGIN, MASTER_PATIENCE, MESSAGES};
 use bulkhead_model::platform::Platform;
@@ -109,7 +109,7 @@ fn looks(system: &OneShot, mesh: &Mesh<'_>, (master, core): (u16, u16)) -> (u64,
     let under_way = u64::from(host.pipeline.load_buffer).max(1);
     let links = mesh.way(master, core).len() + mesh.way(core, master).len();
     let work = links as u64 * under_way * mesh.cycles_of(0).max(mesh.cycles_of(1));
-    (mesh.core_cycles(work), under_way * ACCESS)
+    (mesh.core_cycles(work), under_way * mesh.access)
 }
 
 /// The errors of clocks beside rivals of a domain with these cores. `load`: the load of all channels, of which nothing is under way meanwhile, so it is more than

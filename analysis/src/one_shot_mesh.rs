@@ -3,15 +3,16 @@
 //! Why it exists: bounds of ports, and of what rivals add to them, use the same links. What it deliberately does not know: which core sends
 //! what.
 
+use crate::one_shot::BEHIND;
 use bulkhead_model::platform::{Platform, Topology};
 use bulkhead_model::units::{Frequency, Time};
 use std::collections::BTreeMap;
 
-/// Maximum cycles that a request waits for the access in progress at a memory: a fetch or an atomic operation.
-pub(crate) const ACCESS: u64 = 2;
+/// Turns of an atomic operation at a memory.
+const ATOMIC: u64 = 2;
 
-/// Maximum cycles that both sides of a round need until they accept an arrival.
-const EDGES: u64 = 2 + 2;
+/// Maximum cycles of its clock that a side of a round needs until it accepts an arrival.
+const EDGES: u64 = 2;
 
 /// The load of a channel's writes: on links, in network cycles, and on the memory of the reader's core.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +43,12 @@ pub(crate) struct Mesh<'a> {
     pub(crate) platform: &'a Platform,
     columns: u16,
     clock: Frequency,
+    /// Maximum cycles of a core that a request waits for the access in progress at a memory: a fetch or an atomic operation.
+    pub(crate) access: u64,
+    /// Maximum cycles of a core until both sides of a round accept an arrival.
+    edges: u64,
+    /// Cycles of a core from a request's turn to its answer, beyond the first of the memory's.
+    latency: u64,
 }
 
 impl<'a> Mesh<'a> {
@@ -54,11 +61,32 @@ impl<'a> Mesh<'a> {
             .tiles
             .iter()
             .map(|tile| tile.pipeline.clock.frequency);
-        Self {
+        let clock = clocks.max().unwrap_or(Frequency(1));
+        let mut mesh = Self {
             platform,
             columns,
-            clock: clocks.max().unwrap_or(Frequency(1)),
+            clock,
+            access: 0,
+            edges: 2 * EDGES,
+            latency: 0,
+        };
+        let memories = platform
+            .tiles
+            .iter()
+            .filter_map(|tile| tile.local_memory.as_ref());
+        for memory in memories {
+            let hertz = u128::from(memory.clock.frequency.0.max(1));
+            let of_core = |cycles: u64| {
+                let exact = u128::from(cycles) * u128::from(clock.0);
+                u64::try_from(exact.div_ceil(hertz)).unwrap_or(u64::MAX)
+            };
+            let fetch = u64::from(memory.fetch.div_ceil(memory.width.max(1)));
+            mesh.access = mesh.access.max(of_core(fetch.max(ATOMIC)));
+            mesh.edges = mesh.edges.max(EDGES + of_core(EDGES));
+            let latency = of_core(memory.latency.into()).saturating_sub(of_core(1));
+            mesh.latency = mesh.latency.max(latency);
         }
+        mesh
     }
 
     pub(crate) fn cycles(&self, time: Time) -> u64 {
@@ -89,17 +117,32 @@ impl<'a> Mesh<'a> {
 
     /// Cycles of a core from a request of eight bytes to its answer over this many hops, without other traffic.
     pub(crate) fn round(&self, hops: u64) -> u64 {
+        // Each side accepts an arrival at its next edge; the memory serves an atomic operation in two cycles.
+        self.there_and_back(hops) + self.edges + self.access + self.latency
+    }
+
+    /// Cycles of a core on the network, in both directions.
+    fn there_and_back(&self, hops: u64) -> u64 {
         let network = &self.platform.network;
         let way = 2 * u64::from(network.interface)
             + (hops + 1) * u64::from(network.router + network.link)
             + self.packet(8);
-        // Each side accepts an arrival at its next edge; the memory serves an atomic operation in two cycles.
-        self.core_cycles(2 * way) + EDGES + ACCESS
+        self.core_cycles(2 * way)
+    }
+
+    /// Cycles by which stores in a row take longer than `each`, because only as many may be under way as the core's store buffer has places: the
+    /// store after those waits for the first one's acknowledgement.
+    pub(crate) fn stalls(&self, core: u16, hops: u64, stores: u64, each: u64) -> u64 {
+        let buffer = self
+            .platform
+            .tile(core)
+            .map_or(1, |tile| tile.pipeline.store_buffer);
+        stalls(buffer.into(), self.round(hops), stores, each)
     }
 
     /// The least cycles of the same; at least 1.
     pub(crate) fn shortest_round(&self, hops: u64) -> u64 {
-        self.round(hops).saturating_sub(EDGES + ACCESS).max(1)
+        self.there_and_back(hops).max(1)
     }
 
     /// Cycles of a link for a packet of this many bytes.
@@ -150,5 +193,54 @@ impl<'a> Mesh<'a> {
         }
         way.push((router(row, column), TILES + u32::from(to)));
         way
+    }
+}
+
+/// See [`Mesh::stalls`]: a store may be issued `each` cycles after the one before it, and when the one that is as many before it as there are places
+/// has its acknowledgement, after a `round`.
+fn stalls(places: u64, round: u64, stores: u64, each: u64) -> u64 {
+    let places = places.max(1);
+    // The last stores of an earlier operation may be under way. Each wait for an acknowledgement skips as many stores as there are places.
+    let most = (stores + BEHIND) / places;
+    let waits = match round > places.saturating_mul(each) {
+        true => most,
+        false => most.min(1),
+    };
+    let longest = waits.saturating_mul(round) + BEHIND * each * waits.min(1);
+    longest.saturating_sub(waits.saturating_mul(places) * each)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stores one by one, beside the bound.
+    #[test]
+    fn stores_wait_for_places_no_longer_than_is_counted() {
+        for places in 1..=9 {
+            for round in 1..80 {
+                for stores in [1, 2, 3, 7, 8, 9, 40, 131] {
+                    const EACH: u64 = 6;
+                    // The last stores of an earlier operation are issued at 0.
+                    let mut issued = vec![0; BEHIND as usize];
+                    for store in issued.len()..issued.len() + stores as usize {
+                        let freed = store.checked_sub(places as usize);
+                        let freed = freed.map_or(0, |earlier| issued[earlier] + round);
+                        issued.push((issued[store - 1] + EACH).max(freed));
+                    }
+                    let longer = issued[issued.len() - 1].saturating_sub(stores * EACH);
+                    let bound = stalls(places, round, stores, EACH);
+                    assert!(
+                        longer <= bound,
+                        "{places}, {round}, {stores}: {longer}, {bound}"
+                    );
+                    let near = longer + (BEHIND + 1) * round.max(EACH * places);
+                    assert!(
+                        bound <= near,
+                        "{places}, {round}, {stores}: {longer}, {bound}"
+                    );
+                }
+            }
+        }
     }
 }

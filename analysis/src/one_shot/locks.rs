@@ -18,7 +18,7 @@
 
 use super::attempts::fails;
 use crate::one_shot::{BEHIND, Interrupts, Port, QUESTIONS, WORDS, moves, reads, writes};
-use crate::one_shot_mesh::{ACCESS, Load, Mesh};
+use crate::one_shot_mesh::{Load, Mesh};
 use crate::one_shot_rivals::{Asker, Asking};
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
@@ -119,7 +119,7 @@ impl Ports<'_> {
         );
         let ahead = questions.beside(mesh, own, |link| all.links.get(link).copied().unwrap_or(0));
         // Each of its accesses may find one of each of the others at the memory.
-        let accesses = (QUESTIONS + 2 + words) * questions.loads() * ACCESS;
+        let accesses = (QUESTIONS + 2 + words) * questions.loads() * mesh.access;
         counted + mesh.core_cycles(behind + ahead) + passing + accesses
     }
 
@@ -145,7 +145,7 @@ impl Ports<'_> {
                 .iter()
                 .map(|round| 1 + (alone + longer) / round)
                 .sum();
-            let next = (items + asked) * ACCESS;
+            let next = (items + asked) * self.mesh.access;
             if next == longer || next > self.tick {
                 return next;
             }
