@@ -123,7 +123,7 @@ impl Chip<'_> {
                 title: "With and without ways and banks of its own".to_owned(),
                 about: format!(
                     "A chain over {} KiB, and copies of a frame of {} bytes from a device's buffer, alone and beside {} harts that copy {} KiB each, relative to the last case. Own ways are {own} of {ways}. Nothing: all share all ways and one bank. One in bank: ways of its own, and only one rival is in the bank of the chain, or of the buffer.",
-                    self.last / 8 >> 10,
+                    (self.last / 8) >> 10,
                     frame,
                     harts - 1,
                     (2 * self.last).min(self.largest) >> 10
