@@ -357,7 +357,7 @@ pub struct Measure {
     /// Change the platform, such as cache[l2]@ways=8; repeatable
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Only this figure: latency, rows, parallel, bandwidth, rivals-cache, rivals-memory, rivals-colours, rivals-translator, tiles, memories, dma, coupled, beside-all, slowdown, ipc, loads, streams or hops; repeatable
+    /// Only this figure: latency, rows, parallel, bandwidth, rivals-cache, rivals-memory, rivals-colours, rivals-translator, isolation, tiles, memories, dma, coupled, beside-all, slowdown, slowdown-in-order, ipc, loads, streams, hops, remote or ports; repeatable
     #[arg(long)]
     pub figure: Vec<String>,
     /// Folder for page, pictures and data [default: out/measure-PLATFORM]

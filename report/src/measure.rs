@@ -69,6 +69,9 @@ pub struct Curve {
     pub name: String,
     /// Its points, by x.
     pub points: Vec<Point>,
+    /// Who published it; `None`: it was measured here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 /// A point.
@@ -109,6 +112,9 @@ impl Measurement {
         );
         for figure in &self.figures {
             text.push_str(&format!("\n{}\n{}", figure.title, render(&figure.table())));
+            for source in figure.sources() {
+                text.push_str(&format!("{source}\n"));
+            }
         }
         let wide = match self.wide() {
             0 => "No point differs from its closed form by more than 10 %.".to_owned(),
@@ -129,13 +135,16 @@ impl Measurement {
         let pictures = pictures?;
         let body = html! {
             h1 { "Memory of " (self.platform) }
-            p { "Cycles are those of the hart, at " (grouped(self.frequency / 1_000_000)) " MHz. Dotted lines are the sizes of caches; closed forms come from the parameters of the platform alone." }
+            p { "Cycles are those of the hart, at " (grouped(self.frequency / 1_000_000)) " MHz. Dotted lines are the sizes of caches; closed forms come from the parameters of the platform alone. Filled marks are values that others published for the chip, or for one like it." }
             @for (figure, svg) in self.figures.iter().zip(pictures) {
                 h2 { (figure.title) }
                 p { (figure.about) }
                 (picture(svg))
                 @if !figure.cases.is_empty() {
                     p { (figure.numbered()) }
+                }
+                @for source in figure.sources() {
+                    p { (source) }
                 }
                 table {
                     thead { tr { @for cell in figure.headings() { th { (cell) } } } }
@@ -171,6 +180,15 @@ impl Figure {
         rows.collect()
     }
 
+    /// Where published curves come from.
+    fn sources(&self) -> Vec<String> {
+        let source = |curve: &Curve| {
+            let source = curve.source.as_ref()?;
+            Some(format!("Published: {}: {source}.", curve.name))
+        };
+        self.curves.iter().filter_map(source).collect()
+    }
+
     /// The cases by their numbers in the picture.
     fn numbered(&self) -> String {
         let all = (1..).zip(&self.cases);
@@ -199,13 +217,18 @@ impl Figure {
     /// # Errors
     /// If it cannot be drawn.
     pub fn picture(&self) -> Result<String, Error> {
-        let mut series = Vec::new();
+        let (mut series, mut published) = (Vec::new(), Vec::new());
         for curve in &self.curves {
             let points = curve.points.iter();
-            series.push(Series {
+            let drawn = Series {
                 name: curve.name.clone(),
                 points: points.clone().map(|point| (point.x, point.y)).collect(),
-            });
+            };
+            if curve.source.is_some() {
+                published.push(drawn);
+                continue;
+            }
+            series.push(drawn);
             let closed: Vec<(f64, f64)> = points
                 .filter_map(|point| Some((point.x, point.closed?)))
                 .collect();
@@ -228,9 +251,10 @@ impl Figure {
             cases: &self.cases,
             levels: Vec::new(),
             uprights: uprights.collect(),
+            published,
         };
         // Two points are two cases, with nothing in between.
-        let is_curve = |curve: &Curve| curve.points.len() > 2;
+        let is_curve = |curve: &Curve| curve.source.is_none() && curve.points.len() > 2;
         let is_curve = self.cases.is_empty() && self.curves.iter().any(is_curve);
         let mark = match is_curve {
             true => Mark::Line,
@@ -271,14 +295,22 @@ mod tests {
                     name: "first level".to_owned(),
                     x: 16.0,
                 }],
-                curves: vec![Curve {
-                    name: "random".to_owned(),
-                    points: vec![
-                        point(4.0, 2.0, Some(2.0)),
-                        point(4096.0, 1234.5, Some(1000.0)),
-                        point(8192.0, 12.25, None),
-                    ],
-                }],
+                curves: vec![
+                    Curve {
+                        name: "random".to_owned(),
+                        points: vec![
+                            point(4.0, 2.0, Some(2.0)),
+                            point(4096.0, 1234.5, Some(1000.0)),
+                            point(8192.0, 12.25, None),
+                        ],
+                        source: None,
+                    },
+                    Curve {
+                        name: "another chip".to_owned(),
+                        points: vec![point(4.0, 2.5, None)],
+                        source: Some("a guide, page 1".to_owned()),
+                    },
+                ],
             }],
         }
     }
@@ -291,6 +323,21 @@ mod tests {
         for part in ["+23.4 % !", "1 point differs", "cycles of 1\u{202f}000 MHz"] {
             assert!(text.contains(part), "{text}");
         }
+    }
+
+    #[test]
+    fn the_terminal_has_every_point_and_its_source() {
+        insta::assert_snapshot!(measured().text());
+    }
+
+    /// Measured points have a line, published ones a filled mark.
+    #[test]
+    fn published_points_can_be_told_apart() {
+        let svg = measured().figures[0].picture().expect("drawn");
+        let marks = svg.matches("<polygon").count();
+        // One in the picture, and one in the legend.
+        assert_eq!(marks, 2, "{svg}");
+        assert!(svg.contains("another chip"), "{svg}");
     }
 
     #[test]
@@ -308,6 +355,7 @@ mod tests {
             "cycles a load",
             "1\u{202f}235",
             "+23.4 % !",
+            "Published: another chip: a guide, page 1.",
         ] {
             assert!(page.contains(part), "{part}");
         }

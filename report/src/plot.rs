@@ -26,6 +26,13 @@ const COLOURS: [RGBColor; 9] = [
 /// Dash and gap of the first curves, in pixels: where curves overlap, the lower one shows through the gaps.
 const DASHES: [(i32, i32); 5] = [SOLID, (11, 7), (3, 5), (18, 5), (7, 12)];
 const SOLID: (i32, i32) = (1, 0);
+/// Of published points; all are darker than the curves.
+const PUBLISHED: [RGBColor; 4] = [
+    RGBColor(0, 0, 0),
+    RGBColor(136, 34, 85),
+    RGBColor(0, 68, 51),
+    RGBColor(90, 90, 90),
+];
 /// Deadlines and limits.
 const LIMIT: RGBColor = RGBColor(180, 30, 30);
 /// Words.
@@ -82,6 +89,8 @@ pub struct Axes<'a> {
     pub levels: Vec<(String, f64)>,
     /// Vertical lines.
     pub uprights: Vec<Upright>,
+    /// Points of others, beside all series: filled marks, never joined.
+    pub published: Vec<Series>,
 }
 
 impl Axes<'_> {
@@ -133,6 +142,7 @@ fn range(values: impl Iterator<Item = f64>, from_zero: bool) -> Range<f64> {
 enum Sample {
     Line(RGBColor, (i32, i32)),
     Mark(RGBColor, usize),
+    Filled(usize),
     Box(RGBColor),
 }
 
@@ -172,6 +182,7 @@ fn legend(area: &Area<'_>, left: i32, entries: &[(Sample, &str)]) -> Result<(), 
                 Ok(())
             }
             Sample::Mark(ink, shape) => area.draw(&mark((x + SAMPLE - 14, y), *shape, *ink)),
+            Sample::Filled(nth) => area.draw(&filled((x + SAMPLE - 14, y), *nth)),
             Sample::Box(ink) => {
                 let corners = [(x + 12, y - 5), (x + SAMPLE - 8, y + 5)];
                 area.draw(&Rectangle::new(corners, ink.filled()))
@@ -222,6 +233,18 @@ fn mark((x, y): (i32, i32), series: usize, ink: RGBColor) -> PathElement<(i32, i
     PathElement::new(points, ink.stroke_width(2))
 }
 
+/// A published point: diamond, square, triangle or hexagon. They are larger than other marks, so that a curve through one does not hide it.
+fn filled((x, y): (i32, i32), nth: usize) -> Polygon<(i32, i32)> {
+    let corners: &[(i32, i32)] = match nth % 4 {
+        0 => &[(0, -7), (6, 0), (0, 7), (-6, 0)],
+        1 => &[(-5, -5), (5, -5), (5, 5), (-5, 5)],
+        2 => &[(-6, -5), (6, -5), (0, 6)],
+        _ => &[(-6, 0), (-3, -5), (3, -5), (6, 0), (3, 5), (-3, 5)],
+    };
+    let points: Vec<(i32, i32)> = corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
+    Polygon::new(points, PUBLISHED[nth % PUBLISHED.len()].filled())
+}
+
 fn dash(series: usize) -> (i32, i32) {
     DASHES[series % DASHES.len()]
 }
@@ -231,9 +254,10 @@ fn dash(series: usize) -> (i32, i32) {
 /// # Errors
 /// [`Error`] if it cannot be drawn.
 pub fn chart(axes: &Axes<'_>, series: &[Series], kind: Mark) -> Result<String, Error> {
-    let xs = || series.iter().flat_map(|s| s.points.iter().map(|p| p.0));
+    let all = || series.iter().chain(&axes.published).flat_map(|s| &s.points);
+    let xs = || all().map(|p| p.0);
     let marked = xs().chain(axes.uprights.iter().map(|upright| upright.x));
-    let ys = series.iter().flat_map(|s| s.points.iter().map(|p| p.1));
+    let ys = all().map(|p| p.1);
     let ys = ys.chain(axes.levels.iter().map(|level| level.1));
     let x = if !axes.cases.is_empty() {
         Scale::cases(axes.cases.len())
@@ -254,6 +278,9 @@ pub fn chart(axes: &Axes<'_>, series: &[Series], kind: Mark) -> Result<String, E
             Mark::Dots => Sample::Mark(colour(index), index),
         };
         entries.push((sample, &one.name));
+    }
+    for (nth, one) in axes.published.iter().enumerate() {
+        entries.push((Sample::Filled(nth), &one.name));
     }
     for upright in &axes.uprights {
         let ink = upright.series.map_or(LIMIT, colour);
@@ -321,6 +348,11 @@ pub fn chart(axes: &Axes<'_>, series: &[Series], kind: Mark) -> Result<String, E
             for point in points {
                 area.draw(&mark(point, index, colour(index)))
                     .map_err(failed)?;
+            }
+        }
+        for (nth, one) in axes.published.iter().enumerate() {
+            for &(x, y) in &one.points {
+                area.draw(&filled(at(x, y), nth)).map_err(failed)?;
             }
         }
         area.present().map_err(failed)?;

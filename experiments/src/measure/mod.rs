@@ -12,8 +12,12 @@
 pub mod closed;
 mod colours;
 mod coupled;
+mod isolation;
+mod mesh;
 mod movers;
+mod needs;
 mod parts;
+mod ports;
 mod published;
 mod rates;
 mod rivals;
@@ -35,7 +39,8 @@ use bulkhead_runner::programs::{Library, Program};
 use bulkhead_runner::progress::{Progress, Silent, Stage};
 use bulkhead_runner::session::{Plan, execute};
 use bulkhead_runner::{collect, place};
-use closed::{Costs, hops};
+use closed::Costs;
+use slowdown::Order;
 use std::path::{Path, PathBuf};
 use streams::Stream;
 
@@ -66,7 +71,7 @@ pub struct Options {
 }
 
 /// One program of a point.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Part {
     /// [`PROGRAM`] if none is named.
     program: Option<&'static str>,
@@ -94,12 +99,26 @@ impl Part {
 #[derive(Clone, Debug, Default)]
 struct Run {
     parts: Vec<Part>,
-    /// Changes of the platform for this run alone.
+    /// What [`Unit::Relative`] compares with; the measured program first, too.
+    against: Vec<Part>,
+    /// Changes of the platform for this run, and for what it is compared with.
     settings: Vec<String>,
     /// How the ticks of the measured part become the value of the point.
     unit: Unit,
     x: f64,
     closed: Option<f64>,
+}
+
+/// What is booted once: parts, and changes of the platform.
+type Job<'a> = (&'a [Part], &'a [String]);
+
+impl Run {
+    /// The run itself, and what it is compared with.
+    fn jobs(&self) -> impl Iterator<Item = Job<'_>> {
+        let all = [&self.parts, &self.against].into_iter();
+        let all = all.filter(|parts| !parts.is_empty());
+        all.map(|parts| (&parts[..], &self.settings[..]))
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -117,8 +136,8 @@ enum Unit {
     Share(f64),
     /// Instructions per cycle of a hart with this clock, in hertz.
     Instructions(u64),
-    /// Time relative to that of the measured program alone.
-    Slowdown,
+    /// Time relative to that of [`Run::against`].
+    Relative,
 }
 
 /// A figure whose points are still to be measured.
@@ -138,21 +157,26 @@ pub fn measure(options: &Options, progress: &dyn Progress) -> Result<Measurement
     };
     let platform = load_platform(&options.platform, &load)?;
     let drafts = drafts(&platform, options);
-    let known: Vec<String> = drafts.iter().map(|one| one.figure.id.clone()).collect();
+    let ports = ports::Cores::of(&platform);
+    let mut known: Vec<String> = drafts.iter().map(|one| one.figure.id.clone()).collect();
+    known.extend(ports.as_ref().map(|_| ports::ID.to_owned()));
     if let Some(unknown) = options.figures.iter().find(|one| !known.contains(one)) {
-        return Err(Error::input(
-            format!("{} has no figure `{unknown}`", platform.name),
-            format!("it has {}", known.join(", ")),
-        ));
+        return Err(needs::missing(&platform.name, unknown, &known));
     }
     let wanted =
-        |draft: &Draft| options.figures.is_empty() || options.figures.contains(&draft.figure.id);
-    let drafts: Vec<Draft> = drafts.into_iter().filter(wanted).collect();
+        |id: &str| options.figures.is_empty() || options.figures.iter().any(|one| one == id);
+    let drafts: Vec<Draft> = drafts
+        .into_iter()
+        .filter(|one| wanted(&one.figure.id))
+        .collect();
     let library = Library::new(&place::root()?, Path::new("."))?;
     let what = "building the program that measures";
     progress.stage(Stage::Work { what });
-    let parts = drafts.iter().flat_map(|draft| &draft.curves);
-    let parts = parts.flat_map(|(_, runs)| runs).flat_map(|run| &run.parts);
+    let runs = drafts.iter().flat_map(|draft| &draft.curves);
+    let runs: Vec<&Run> = runs.flat_map(|(_, runs)| runs).collect();
+    let parts = runs
+        .iter()
+        .flat_map(|run| run.parts.iter().chain(&run.against));
     let programs = library.build(parts.map(Part::program));
     progress.stage(Stage::Done { name: what });
     let stand = Stand {
@@ -160,16 +184,11 @@ pub fn measure(options: &Options, progress: &dyn Progress) -> Result<Measurement
         options,
         programs: programs?,
     };
-    let runs = drafts.iter().flat_map(|draft| &draft.curves);
-    let runs: Vec<&Run> = runs.flat_map(|(_, runs)| runs).collect();
     let what = "measuring";
     progress.stage(Stage::Work { what });
-    let values = in_parallel(&runs, |run| stand.value(run));
+    let values = stand.values(&runs);
     progress.stage(Stage::Done { name: what });
-    let mut values = values
-        .into_iter()
-        .collect::<Result<Vec<f64>, Error>>()?
-        .into_iter();
+    let mut values = values?.into_iter();
     let mut figures = Vec::new();
     for draft in drafts {
         let mut figure = draft.figure;
@@ -180,11 +199,20 @@ pub fn measure(options: &Options, progress: &dyn Progress) -> Result<Measurement
                 closed: run.closed,
             });
             let points = points.collect();
-            figure.curves.push(Curve { name, points });
+            figure.curves.push(Curve {
+                name,
+                points,
+                source: None,
+            });
         }
-        let published = published::curves(&platform.name, &figure.id);
-        figure.curves.extend(published);
         figures.push(figure);
+    }
+    if let Some(ports) = ports.filter(|_| wanted(ports::ID)) {
+        figures.push(ports.figure(&platform, progress)?);
+    }
+    for figure in &mut figures {
+        let published = published::curves(&platform.name, &figure.id)?;
+        figure.curves.extend(published);
     }
     Ok(Measurement {
         schema: SCHEMA,
@@ -207,14 +235,39 @@ impl Stand<'_> {
         first.ok_or_else(|| Error::Machine("the platform has no tile".to_owned()))
     }
 
+    /// The values of all points. What several points need runs once: the same program alone, for example.
+    fn values(&self, runs: &[&Run]) -> Result<Vec<f64>, Error> {
+        let mut jobs: Vec<Job<'_>> = Vec::new();
+        for run in runs {
+            for job in run.jobs() {
+                if !jobs.contains(&job) {
+                    jobs.push(job);
+                }
+            }
+        }
+        let spent = in_parallel(&jobs, |job| self.spent(*job));
+        let spent = spent.into_iter().collect::<Result<Vec<Spent>, Error>>()?;
+        let of = |wanted: Job<'_>| {
+            let mut all = jobs.iter().zip(&spent);
+            all.find(|(job, _)| **job == wanted).map(|(_, spent)| spent)
+        };
+        let value = |run: &&Run| {
+            let mut all = run.jobs().filter_map(of);
+            let missing = || Error::Machine("a point was not measured".to_owned());
+            let own = all.next().ok_or_else(missing)?;
+            self.value(run, own, all.next().unwrap_or(own))
+        };
+        runs.iter().map(value).collect()
+    }
+
     /// The value of a point.
-    fn value(&self, run: &Run) -> Result<f64, Error> {
-        let Spent {
+    fn value(&self, run: &Run, own: &Spent, against: &Spent) -> Result<f64, Error> {
+        let &Spent {
             ticks,
             count,
             last,
             per_second,
-        } = self.spent(run, &run.parts)?;
+        } = own;
         Ok(match run.unit {
             Unit::Cycles => {
                 let hertz = self.tile()?.pipeline.clock.frequency.0 as f64;
@@ -225,17 +278,14 @@ impl Stand<'_> {
             Unit::Bandwidth => count * per_second / ticks / 1e9,
             Unit::Share(share) => share * count * per_second / ticks / 1e9,
             Unit::Instructions(hertz) => last * per_second / ticks / hertz as f64,
-            Unit::Slowdown => {
-                let measured = run.parts.get(..1).unwrap_or_default();
-                ticks / self.spent(run, measured)?.ticks
-            }
+            Unit::Relative => ticks / against.ticks,
         })
     }
 
     /// What the first of some parts takes if exactly these run.
-    fn spent(&self, run: &Run, parts: &[Part]) -> Result<Spent, Error> {
+    fn spent(&self, (parts, settings): Job<'_>) -> Result<Spent, Error> {
         let text = describe(self.platform, &self.options.platform, parts);
-        let changes = self.options.overrides.iter().chain(&run.settings);
+        let changes = self.options.overrides.iter().chain(settings);
         let load = LoadOptions {
             overrides: changes.map(|one| format!("platform/{one}")).collect(),
             ..LoadOptions::default()
@@ -358,7 +408,7 @@ fn drafts(platform: &Platform, options: &Options) -> Vec<Draft> {
         options.loads
     };
     if platform.kind == PlatformKind::Mesh {
-        return mesh(platform, tile, &costs, loads);
+        return mesh::drafts(platform, tile, &costs, loads);
     }
     let Some(last) = tile.l2.as_ref().or(tile.l1d.as_ref()) else {
         return Vec::new();
@@ -388,11 +438,13 @@ fn drafts(platform: &Platform, options: &Options) -> Vec<Draft> {
     all.extend(chip.rivals_in_memory());
     all.extend(chip.rivals_by_colour());
     all.extend(chip.rivals_by_translator());
+    all.extend(chip.isolation());
     if platform.kind == PlatformKind::Bare {
         all.extend(chip.tiles());
         all.extend(chip.memories());
         all.extend(chip.beside_all());
-        all.extend(chip.slowdown());
+        all.extend(chip.slowdown(Order::Random));
+        all.extend(chip.slowdown(Order::Forward));
         all.extend(chip.dma());
         all.extend(chip.coupled());
     }
@@ -617,69 +669,4 @@ impl Chip<'_> {
             .into(),
         }
     }
-}
-
-/// Loads and stores in the memories of other tiles, by hops.
-fn mesh(platform: &Platform, tile: &Tile, costs: &Costs<'_>, loads: u64) -> Vec<Draft> {
-    use bulkhead_model::platform::Topology;
-    let Topology::Mesh { columns, .. } = platform.network.topology else {
-        return Vec::new();
-    };
-    // The first tile at each distance.
-    let mut at: Vec<&Tile> = Vec::new();
-    for other in &platform.tiles {
-        let far = hops(columns, tile.router, other.router) as usize;
-        if far == at.len() {
-            at.push(other);
-        }
-    }
-    let bytes = 4096u64;
-    let curve = |name: &str, role: &'static str| {
-        let runs = at.iter().enumerate().map(|(far, other)| {
-            let mut part = chase(bytes, 8, loads);
-            part.arguments[0] = ("role", role.to_owned());
-            if far > 0 {
-                part.arguments
-                    .push(("remote", format!("{:x}", remote(columns, other))));
-            }
-            Run {
-                parts: vec![part],
-                unit: Unit::Cycles,
-                x: far as f64,
-                closed: match (role, far) {
-                    ("chase", 0) => Some(costs.first_in_turn()),
-                    (_, 0) => None,
-                    ("chase", far) => costs.remote(far as u32),
-                    // The store and the fence that waits for it take one cycle each to issue.
-                    (_, far) => costs.remote(far as u32).map(|cost| cost + 2.0),
-                },
-                ..Run::default()
-            }
-        });
-        (name.to_owned(), runs.collect::<Vec<Run>>())
-    };
-    let figure = Figure {
-        id: "hops".to_owned(),
-        title: "Other tiles' memories, by hops".to_owned(),
-        about: "A chain of loads of eight bytes in the local memory of another tile, and stores that each wait for their acknowledgement. 0 hops: the tile's own memory.".to_owned(),
-        x: "hops".to_owned(),
-        y: "cycles an access".to_owned(),
-        ..Figure::default()
-    };
-    vec![Draft {
-        figure,
-        curves: vec![curve("load", "chase"), curve("store", "store")],
-    }]
-}
-
-/// Where a tile's free memory is in the global address space: the upper half of its local memory.
-fn remote(columns: u16, tile: &Tile) -> u64 {
-    use bulkhead_abi::memory_map::{CORE_BITS, TILE_WINDOW_SHIFT, TILE_WINDOWS};
-    let (row, column) = (tile.router / columns, tile.router % columns);
-    let core = u64::from(row) << CORE_BITS | u64::from(column);
-    let half = tile
-        .local_memory
-        .as_ref()
-        .map_or(0, |memory| memory.size.0 / 2);
-    TILE_WINDOWS + (core << TILE_WINDOW_SHIFT) + half
 }

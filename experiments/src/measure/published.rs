@@ -1,32 +1,42 @@
 //! Values that papers published for chips that platforms stand for.
 //!
 //! Why it exists: a picture shows them beside what was measured. What it deliberately does not know: how they were measured there; the
-//! book's page says that.
+//! book's page says that. The papers' points are data in `catalog/figures`; what measurements of other chips need to be converted first is here.
 
+use super::ports;
 use super::rates::{INSTRUCTIONS, place};
 use bulkhead_report::measure::{Curve, Point};
+use bulkhead_runner::error::Error;
+use serde::Deserialize;
 
-/// Averages of Table 2 of mpsoc-ecrts19: KiB, microseconds. The picture has microseconds for each KiB.
-const MPSOC_DMA: [(f64, f64); 8] = [
-    (2.0, 4.92),
-    (4.0, 7.15),
-    (8.0, 11.63),
-    (9.1, 12.91),
-    (16.0, 20.62),
-    (22.0, 27.42),
-    (32.0, 38.52),
-    (1024.0, 1149.44),
-];
+/// `catalog/figures/measure.json`.
+#[derive(Deserialize)]
+struct File {
+    curves: Vec<Entry>,
+}
 
-/// Figure 2 of hercules-18 as its text says it (Section III-C): KiB, and how many times as long a load takes as alone.
-const HERCULES: [(&str, &[(f64, f64)]); 3] = [
-    (
-        "hercules-18, below the first level",
-        &[(4.0, 1.0), (16.0, 1.0)],
-    ),
-    ("above the second level: at least", &[(4096.0, 5.0)]),
-    ("at most", &[(4096.0, 10.0)]),
-];
+/// A published curve.
+#[derive(Deserialize)]
+struct Entry {
+    platforms: Vec<String>,
+    figures: Vec<String>,
+    name: String,
+    source: String,
+    points: Vec<(f64, f64)>,
+}
+
+/// The part of `catalog/figures/m2os.json` that is drawn.
+#[derive(Deserialize)]
+struct Tables {
+    rows: Vec<Row>,
+}
+
+/// An operation on a port: its program and the number of its span.
+#[derive(Deserialize)]
+struct Row {
+    id: String,
+    average_ns: f64,
+}
 
 /// Cycles an operation of a chain takes: `lat_ops` in the performance guides of TI, nanoseconds by the clock. The page names the revisions.
 const CHAINS_A9: [(&str, f64); 5] = [
@@ -75,37 +85,80 @@ const LOADS_A57: Loads = [
 const STREAMS_A9: [f64; 3] = [0.7411, 0.3406, 0.3063];
 const STREAMS_A57: [f64; 3] = [4.7479, 11.7583, 4.1828];
 
-/// The published curves of a figure of a platform.
-pub(super) fn curves(platform: &str, figure: &str) -> Vec<Curve> {
-    let curve = |name: &str, points: Vec<(f64, f64)>| {
-        let points = points
-            .into_iter()
-            .map(|(x, y)| Point { x, y, closed: None });
-        Curve {
-            name: name.to_owned(),
-            points: points.collect(),
-        }
-    };
-    match (platform, figure) {
-        ("zcu102", "dma") => {
-            let points = MPSOC_DMA.map(|(x, y)| (x, y / x));
-            vec![curve("mpsoc-ecrts19, Table 2", points.into())]
-        }
-        ("tx2", "slowdown") => HERCULES
-            .map(|(name, points)| curve(name, points.into()))
-            .into(),
-        ("imx6" | "imx6-ooo", "ipc") => vec![curve("AM437x, Cortex-A9", chains(CHAINS_A9))],
-        ("zcu102", "ipc") => vec![curve("AM65x, Cortex-A53", chains(CHAINS_A53))],
-        ("imx6" | "imx6-ooo", "loads") => loads(LOADS_A9)
-            .map(|(name, points)| curve(name, points))
-            .into(),
-        ("tx2", "loads") => loads(LOADS_A57)
-            .map(|(name, points)| curve(name, points))
-            .into(),
-        ("imx6" | "imx6-ooo", "streams") => vec![curve("i.MX 6Quad", numbered(STREAMS_A9))],
-        ("tx2", "streams") => vec![curve("Tegra X1", numbered(STREAMS_A57))],
-        _ => Vec::new(),
+const TI_A9: &str = "lat_ops, Linux 09.03 Performance Guide of TI, AM437x-gpevm";
+const TI_A53: &str = "lat_ops, RT-linux 11.02 Performance Guide of TI, AM65x";
+const BENCH_A9: &str = "ThomasKaiser/sbc-bench, results/4132.txt, commit 0edf275";
+const BENCH_A57: &str = "ThomasKaiser/sbc-bench, results/4rLX.txt, commit 5a56acb";
+const STREAMS_OF_A57: &str = "ThomasKaiser/sbc-bench, results/4rLX.txt, commit 5a56acb (read), and results/3Ufc.txt, commit 5f295de (write, copy)";
+
+/// A file of the catalog.
+fn file<T: for<'a> Deserialize<'a>>(name: &str, text: &str) -> Result<T, Error> {
+    let failed = |error| Error::Machine(format!("catalog/figures/{name}: {error}"));
+    serde_json::from_str(text).map_err(failed)
+}
+
+fn curve(name: &str, source: &str, points: Vec<(f64, f64)>) -> Curve {
+    let points = points.into_iter();
+    let points = points.map(|(x, y)| Point { x, y, closed: None });
+    Curve {
+        name: name.to_owned(),
+        points: points.collect(),
+        source: Some(source.to_owned()),
     }
+}
+
+/// The published curves of a figure of a platform.
+pub(super) fn curves(platform: &str, figure: &str) -> Result<Vec<Curve>, Error> {
+    let papers: File = file(
+        "measure.json",
+        include_str!("../../../catalog/figures/measure.json"),
+    )?;
+    let is_meant = |one: &Entry| {
+        one.platforms.iter().any(|name| name == platform)
+            && one.figures.iter().any(|name| name == figure)
+    };
+    let papers = papers.curves.into_iter().filter(is_meant);
+    let mut all: Vec<Curve> = papers
+        .map(|one| curve(&one.name, &one.source, one.points))
+        .collect();
+    let loads =
+        |of: Loads, source: &str| loads(of).map(|(name, points)| curve(name, source, points));
+    match (platform, figure) {
+        ("epiphany3", ports::ID) => all.extend(table_5()?),
+        ("imx6" | "imx6-ooo", "ipc") => {
+            all.push(curve("AM437x, Cortex-A9", TI_A9, chains(CHAINS_A9)))
+        }
+        ("zcu102", "ipc") => all.push(curve("AM65x, Cortex-A53", TI_A53, chains(CHAINS_A53))),
+        ("imx6" | "imx6-ooo", "loads") => all.extend(loads(LOADS_A9, BENCH_A9)),
+        ("tx2", "loads") => all.extend(loads(LOADS_A57, BENCH_A57)),
+        ("imx6" | "imx6-ooo", "streams") => {
+            all.push(curve("i.MX 6Quad", BENCH_A9, numbered(STREAMS_A9)));
+        }
+        ("tx2", "streams") => all.push(curve("Tegra X1", STREAMS_OF_A57, numbered(STREAMS_A57))),
+        _ => {}
+    }
+    Ok(all)
+}
+
+/// Table 5 of m2os-mc-ngres21: operations on ports, one to six hops away.
+fn table_5() -> Result<Vec<Curve>, Error> {
+    let tables: Tables = file(
+        "m2os.json",
+        include_str!("../../../catalog/figures/m2os.json"),
+    )?;
+    let all = ports::OPERATIONS.map(|(operation, name)| {
+        let points = (1..=6u64).filter_map(|hops| {
+            let id = format!("ports/{}", 10 * operation + hops);
+            let row = tables.rows.iter().find(|row| row.id == id)?;
+            Some((hops as f64, row.average_ns))
+        });
+        curve(
+            &format!("m2os-mc-ngres21, {name}"),
+            "m2os-mc-ngres21, Table 5: averages of 1000 runs on Epiphany III at 600 MHz",
+            points.collect(),
+        )
+    });
+    Ok(all.into())
 }
 
 /// Instructions per cycle of loops whose operations take so many cycles.

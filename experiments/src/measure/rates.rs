@@ -257,6 +257,7 @@ impl Chip<'_> {
                         .stream(stream, bytes)
                         .filter(|_| closed)
                         .map(|rate| rate * share),
+                    ..Run::default()
                 }
             });
             (name.to_owned(), runs.collect::<Vec<Run>>())

@@ -6,7 +6,7 @@
 //!
 //! Fixed before the first run. The load is that of the paper's Section III-C: all harts copy as in the figure `beside-all` (4 MiB on `tx2`), and
 //! the last one also starts its accelerator, which fills as many bytes again and again, as the paper's memset does. Every prefetcher of the
-//! platform is on, with the parameters of its file. The chain is random, as one of the paper's two.
+//! platform is on, with the parameters of its file. The paper has two chains, random and in order; each is a figure.
 
 use super::{Chip, Draft, KIB, Part, Run, Unit, chase};
 use bulkhead_model::platform::{Cache, PeripheralKind, PrefetcherKind};
@@ -14,6 +14,14 @@ use bulkhead_report::measure::Figure;
 
 /// The program that copies beside its accelerator.
 const FILLER: &str = "devices/filler";
+
+/// How a chain leads through its lines.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Order {
+    Random,
+    /// In the order of memory.
+    Forward,
+}
 
 impl Chip<'_> {
     /// The settings that switch on each prefetcher of the platform that is off.
@@ -49,7 +57,7 @@ impl Chip<'_> {
     }
 
     /// How much longer a load takes beside all other harts, without prefetchers, with them, and with an accelerator, too.
-    pub(super) fn slowdown(&self) -> Option<Draft> {
+    pub(super) fn slowdown(&self, order: Order) -> Option<Draft> {
         let settings = self.prefetchers();
         if self.platform.tiles.len() < 2 || settings.is_empty() {
             return None;
@@ -60,14 +68,20 @@ impl Chip<'_> {
         let sizes = (0..20).map(|power| (4u64 << 10) << (2 * power));
         let sizes: Vec<u64> = sizes.take_while(|bytes| *bytes <= most).collect();
         let curve = |name: &str, others: &[Part], settings: &[String]| {
-            let runs = sizes.iter().map(|&bytes| Run {
-                parts: std::iter::once(chase(bytes, self.stride, self.loads))
-                    .chain(others.to_vec())
-                    .collect(),
-                settings: settings.to_vec(),
-                unit: Unit::Slowdown,
-                x: bytes as f64 / KIB,
-                closed: None,
+            let runs = sizes.iter().map(|&bytes| {
+                let mut chain = chase(bytes, self.stride, self.loads);
+                if order == Order::Forward {
+                    chain.arguments.push(("order", "forward".to_owned()));
+                }
+                let alone = vec![chain];
+                Run {
+                    parts: [&alone[..], others].concat(),
+                    against: alone,
+                    settings: settings.to_vec(),
+                    unit: Unit::Relative,
+                    x: bytes as f64 / KIB,
+                    closed: None,
+                }
             });
             (name.to_owned(), runs.collect())
         };
@@ -78,12 +92,24 @@ impl Chip<'_> {
         if let Some(rivals) = self.with_accelerator(rivals.clone()) {
             curves.push(curve("and an accelerator", &rivals, &settings));
         }
+        let (id, title, chain) = match order {
+            Order::Random => (
+                "slowdown",
+                "Latency beside all other harts, prefetchers and an accelerator, relative to that alone",
+                "in random order",
+            ),
+            Order::Forward => (
+                "slowdown-in-order",
+                "The same, in the order of memory",
+                "in the order of memory",
+            ),
+        };
         Some(Draft {
             figure: Figure {
-                id: "slowdown".to_owned(),
-                title: "Latency beside all other harts, prefetchers and an accelerator, relative to that alone".to_owned(),
+                id: id.to_owned(),
+                title: title.to_owned(),
                 about: format!(
-                    "One chain of loads in random order beside the {} other harts, each of which copies twice the last cache of its tile, divided by the same chain alone on the same platform. On: {}.",
+                    "One chain of loads {chain} beside the {} other harts, each of which copies twice the last cache of its tile, divided by the same chain alone on the same platform. On: {}.",
                     rivals.len(),
                     settings.join(", ")
                 ),

@@ -59,6 +59,21 @@ pub struct Crowd {
 const MOVED: f64 = 1.5;
 
 impl Costs<'_> {
+    /// Cycles of one of many independent loads, or stores, of eight bytes in the local memory of a tile `hops` away: the longest of the loop's own
+    /// instructions, the interval at which the network takes reads, and the time there and back divided by the accesses under way.
+    pub fn independent(&self, hops: u32, is_write: bool) -> Option<f64> {
+        let pipeline = &self.tile.pipeline;
+        let network = &self.platform.network;
+        let (stream, under_way) = match is_write {
+            true => (Stream::Write, pipeline.store_buffer),
+            false => (Stream::Read, pipeline.load_buffer),
+        };
+        let interval = network.read_interval.filter(|_| !is_write).unwrap_or(0);
+        let interval = f64::from(interval) * self.hertz() / network.clock.frequency.0 as f64;
+        let window = self.remote(hops)? / f64::from(under_way.max(1));
+        Some((self.issue(stream, 64) / TURN).max(interval).max(window))
+    }
+
     /// Cycles to issue the instructions for one line of a stream (of a copy: for a pair of lines), if all of them hit.
     fn issue(&self, stream: Stream, line: u32) -> f64 {
         let (loads, stores, others) = stream.turn();

@@ -1,10 +1,13 @@
 //! Tests of what is measured, without running anything.
 
 use super::closed::{Costs, hops};
+use super::needs::NEEDS;
 use super::streams::{Crowd, Stream};
-use super::{Draft, Options, Part, drafts, sizes};
-use bulkhead_model::platform::Platform;
+use super::{Draft, Options, Part, drafts, measure, ports, published, sizes};
+use bulkhead_model::platform::{Platform, Topology};
 use bulkhead_model::{LoadOptions, load_platform};
+use bulkhead_runner::error::Error;
+use bulkhead_runner::progress::Silent;
 use std::collections::BTreeSet;
 
 #[test]
@@ -41,6 +44,132 @@ fn figures_are_those_that_a_platform_can_have() {
             has("slowdown"),
         ];
         assert_eq!(all, [colours, translator, slowdown], "{name}");
+    }
+}
+
+/// Every figure says what it needs, and a platform that lacks one is told so.
+#[test]
+fn a_figure_that_a_platform_cannot_have_is_refused_with_its_needs() {
+    let mut had = BTreeSet::new();
+    for name in [
+        "single",
+        "virt",
+        "imx6",
+        "tx2",
+        "zcu102",
+        "zcu102-colours",
+        "epiphany3",
+        "epiphany5",
+    ] {
+        let platform = load(name);
+        let all = drafts(&platform, &Options::default()).into_iter();
+        had.extend(all.map(|one| one.figure.id));
+        had.extend(ports::Cores::of(&platform).map(|_| ports::ID.to_owned()));
+    }
+    let listed: BTreeSet<String> = NEEDS.iter().map(|one| one.0.to_owned()).collect();
+    assert_eq!(had, listed);
+    let refused = |platform: &str, figure: &str| {
+        let options = Options {
+            platform: platform.into(),
+            figures: vec![figure.to_owned()],
+            ..Options::default()
+        };
+        match measure(&options, &Silent) {
+            Err(Error::Input { cause, remedy }) => format!("{cause}\n  {remedy}"),
+            other => panic!("{other:?}"),
+        }
+    };
+    let all = [
+        refused("virt", "isolation"),
+        refused("imx6", "ports"),
+        refused("single", "slowdown-in-order"),
+        refused("epiphany3", "latencies"),
+    ];
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+/// The programs' lists of cores are by row and column, so tiles of a wider mesh have other numbers.
+#[test]
+fn ports_are_on_cores_that_many_hops_away() {
+    for (name, count) in [("epiphany3", 6), ("epiphany5", 8)] {
+        let platform = load(name);
+        let Topology::Mesh { columns, .. } = platform.network.topology else {
+            panic!("{name} is a mesh");
+        };
+        let cores = ports::Cores::of(&platform).expect("it has ports");
+        assert_eq!(cores.others.len(), count);
+        for (tile, far) in cores.others {
+            assert_eq!(u64::from(hops(columns, 0, tile)), far, "{name}: {tile}");
+        }
+    }
+    assert!(ports::Cores::of(&load("single")).is_none());
+}
+
+/// Published points are within their figure's axes, and named by their source.
+#[test]
+fn published_curves_have_a_source() {
+    for (platform, figure, count) in [
+        ("epiphany3", "ports", 2),
+        ("imx6", "isolation", 2),
+        ("tx2", "slowdown", 2),
+        ("tx2", "slowdown-in-order", 2),
+        ("zcu102", "dma", 1),
+        ("tx2", "loads", 3),
+        ("single", "latency", 0),
+    ] {
+        let curves = published::curves(platform, figure).expect("it can be read");
+        assert_eq!(curves.len(), count, "{platform} {figure}");
+        for curve in curves {
+            assert!(curve.source.is_some() && !curve.points.is_empty());
+            let first = curve.points[0];
+            let expected = match &*curve.name {
+                "m2os-mc-ngres21, write 8 bytes" => (1.0, 596.8, 6),
+                "m2os-mc-ngres21, read 8 bytes" => (1.0, 873.5, 6),
+                "mc2-rts20, frames, averages" => (5.0, 1.85, 2),
+                "mpsoc-ecrts19, Table 2" => (2.0, 2.46, 8),
+                _ => continue,
+            };
+            assert_eq!((first.x, first.y, curve.points.len()), expected);
+        }
+    }
+}
+
+/// Each case divides what its name says: ways between program and rivals, and banks.
+#[test]
+fn cases_of_isolation_divide_what_they_say() {
+    let imx6 = load("imx6");
+    let draft = figure(&imx6, "isolation").expect("it has banks and ways");
+    let base = imx6.memory_base(1).expect("a memory");
+    let of = |run: &super::Run| {
+        let banks = run.parts.iter().map(|one| one.bank.expect("a bank"));
+        let buffer = run.parts[0].arguments.iter();
+        let buffer = buffer.clone().find(|one| one.0 == "buffer");
+        let buffer = buffer.map(|(_, at)| {
+            let at = u64::from_str_radix(at, 16).expect("hexadecimal");
+            (at - base) / (128 << 20)
+        });
+        let ways = run.parts.iter().map(|one| one.ways);
+        (
+            banks.collect::<Vec<u64>>(),
+            buffer,
+            ways.collect::<Vec<_>>(),
+        )
+    };
+    let shared = vec![None; 4];
+    let apart = vec![Some((0, 4)), Some((4, 12)), Some((4, 12)), Some((4, 12))];
+    for (curve, (_, runs)) in draft.curves.iter().enumerate() {
+        let is_frame = curve == 1;
+        let buffer = |bank: u64| is_frame.then_some(bank);
+        let beside = if is_frame { 4 } else { 0 };
+        let expected = [
+            (vec![0], buffer(0), vec![Some((0, 4))]),
+            (vec![0; 4], buffer(0), shared.clone()),
+            (vec![0, 1, 2, 3], buffer(0), shared.clone()),
+            (vec![0; 4], buffer(0), apart.clone()),
+            (vec![0, beside, 2, 3], buffer(beside), apart.clone()),
+            (vec![0, 1, 2, 3], buffer(0), apart.clone()),
+        ];
+        assert_eq!(runs.iter().map(of).collect::<Vec<_>>(), expected);
     }
 }
 

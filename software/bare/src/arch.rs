@@ -358,6 +358,30 @@ impl Memory {
         }
     }
 
+    /// Copies its words to another memory of at least its size, in line order.
+    ///
+    /// # Panics
+    /// If the other memory is smaller.
+    #[inline(never)]
+    #[track_caller]
+    pub fn copy_to(&self, other: &Self) {
+        assert!(
+            self.words <= other.words,
+            "{} bytes do not fit in {}",
+            self.bytes(),
+            other.bytes()
+        );
+        for line in 0..self.words / 8 {
+            let words: [u64; 8] = core::array::from_fn(|word| {
+                self.at(line * 8 + word as u64).load(Ordering::Relaxed)
+            });
+            for (word, value) in words.into_iter().enumerate() {
+                let to = other.at(line * 8 + word as u64);
+                to.store(value, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// A word by its number, which the caller keeps below [`Memory::words`].
     #[inline(always)]
     fn at(&self, word: u64) -> &'static AtomicU64 {

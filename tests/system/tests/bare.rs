@@ -530,9 +530,66 @@ fn the_loads_of_a_paper_reach_a_chain() {
     println!("{}", measured.text());
     let curves = &measured.figures[0].curves;
     let at = |curve: usize| curves[curve].points.last().expect("points").y;
-    assert_eq!(curves.len(), 6, "three measured, three published");
+    assert_eq!(curves.len(), 5, "three measured, two published");
     assert!(at(1) != at(0) && at(2) != at(1), "{}", measured.text());
     assert!((0..3).all(|one| at(one) > 2.0), "{}", measured.text());
+}
+
+/// Ways keep a chain in the second level, and banks do not; frames, which no cache holds, are the other way round. Small caches, so that little is copied.
+#[test]
+fn what_a_program_has_of_its_own_is_not_disturbed() {
+    let options = measure::Options {
+        platform: "imx6".into(),
+        figures: vec!["isolation".into()],
+        loads: 512,
+        largest: 256 << 10,
+        overrides: vec!["cache[l2]@size=128KiB".into()],
+    };
+    let measured = measure::measure(&options, &Silent).expect("it can be measured");
+    let text = measured.text();
+    println!("{text}");
+    let figure = &measured.figures[0];
+    let at = |curve: usize, case: &str| {
+        let place = figure.cases.iter().position(|one| one == case);
+        figure.curves[curve].points[place.expect("a case")].y
+    };
+    let (chain, frames) = (0, 1);
+    for case in ["alone", "ways", "one in bank", "ways, banks"] {
+        assert!((at(chain, case) - 1.0).abs() < 0.03, "{case}: {text}");
+    }
+    for case in ["nothing", "banks"] {
+        assert!(at(chain, case) > 1.2, "{case}: {text}");
+    }
+    for case in ["nothing", "ways"] {
+        assert!(at(frames, case) > 1.3, "{case}: {text}");
+    }
+    assert!(at(frames, "alone") < 1.0, "{text}");
+    assert!((at(frames, "ways, banks") - 1.0).abs() < 1e-9, "{text}");
+}
+
+/// A hop lengthens an operation by three cycles for each answer that it waits for: two of a write, four of a read. A change of the platform counts, too.
+#[test]
+fn ports_cost_the_answers_that_they_wait_for() {
+    let grown = |overrides: Vec<String>| {
+        let options = measure::Options {
+            platform: "epiphany3".into(),
+            figures: vec!["ports".into()],
+            overrides,
+            ..measure::Options::default()
+        };
+        let measured = measure::measure(&options, &Silent).expect("it can be measured");
+        let curves = &measured.figures[0].curves;
+        // In cycles of 600 MHz.
+        let grown = |curve: usize| (curves[curve].points[5].y - curves[curve].points[0].y) * 0.6;
+        [grown(0), grown(1)]
+    };
+    let slow = vec!["network@router=6".to_owned()];
+    for (overrides, hop) in [(Vec::new(), 3.0), (slow, 7.0)] {
+        for (answers, grown) in [2.0, 4.0].into_iter().zip(grown(overrides)) {
+            let expected = answers * hop * 5.0;
+            assert!((grown - expected).abs() <= answers, "{grown} {expected}");
+        }
+    }
 }
 
 #[test]

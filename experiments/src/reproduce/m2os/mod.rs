@@ -31,7 +31,7 @@ const MEGAHERTZ: f64 = 600.0;
 /// Maximum cycles of any of the programs.
 const CYCLES: u64 = 2_000_000_000;
 /// Cores one to six hops from the first one.
-const TARGETS: [u16; 6] = [1, 2, 3, 7, 11, 15];
+pub const TARGETS: [u16; 6] = [1, 2, 3, 7, 11, 15];
 /// Effects that the platform does not show.
 const LIMITS: &str = "Not shown: the paper's instruction set with its two issue slots and 64 registers, and its chip's library. The figures compare \
      designs and not cores. A write here waits for an acknowledgement, which Epiphany does not have; a hop takes 1.5 cycles in each direction on both.";
