@@ -606,7 +606,8 @@ impl PlatformConfig {
         let least = (all + PMP_WINDOWS * PMP_WINDOW_SIZE).div_ceil(u64::from(u32::MAX));
         if u64::from(tile.hart.line) < least {
             return Err(format!(
-                "a line must have at least {least} bytes, because the caches' tags name all of the memories"
+                "memories of {} MiB need lines of at least {least} bytes, because the caches' tags name all of them; lines have at most {LINE_MAX}",
+                all >> 20
             ));
         }
         for (name, cache) in [

@@ -39,7 +39,7 @@ pub enum Value {
     Boolean(bool),
     /// [`Kind::Size`].
     Size(Size),
-    /// [`Kind::Rate`].
+    /// [`Kind::Rate`] and [`Kind::RateOrNone`].
     Rate(Option<Rate>),
     /// [`Kind::Time`] and [`Kind::Span`].
     Time(Time),
@@ -333,7 +333,7 @@ fn example(kind: Kind) -> String {
             .first()
             .map_or_else(String::new, |word| (*word).to_owned()),
         Kind::Size { .. } => "4KiB".into(),
-        Kind::Rate => "8MiB/s".into(),
+        Kind::Rate | Kind::RateOrNone => "8MiB/s".into(),
         Kind::Time | Kind::Span | Kind::Cost => "1ms".into(),
         Kind::Quota => "25%".into(),
         Kind::Frequency => "100MHz".into(),
@@ -458,9 +458,13 @@ fn value(text: &str, element: &ElementRule, rule: &AttributeRule) -> Result<Valu
                 ));
             }
         },
-        Kind::Rate if text == "none" => Value::Rate(None),
-        Kind::Rate => match quantity(Dimension::Rate)? {
+        Kind::RateOrNone if text == "none" => Value::Rate(None),
+        Kind::RateOrNone => match quantity(Dimension::Rate)? {
             0 => return Err(bad("a rate above 0", "write `none` for no limit".into())),
+            rate => Value::Rate(Some(Rate(rate))),
+        },
+        Kind::Rate => match quantity(Dimension::Rate)? {
+            0 => return Err(bad("a rate above 0", "write 8MiB/s, for example".into())),
             rate => Value::Rate(Some(Rate(rate))),
         },
         Kind::Time => Value::Time(time()?),

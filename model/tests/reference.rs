@@ -28,7 +28,8 @@ fn kind(kind: Kind) -> String {
             .collect::<Vec<_>>()
             .join(", "),
         Kind::Size { min, max } => format!("memory, {} to {}", Size(min), Size(max)),
-        Kind::Rate => "rate or `none`".into(),
+        Kind::Rate => "rate".into(),
+        Kind::RateOrNone => "rate or `none`".into(),
         Kind::Time => "time".into(),
         Kind::Span => "time or 0".into(),
         Kind::Frequency => "frequency".into(),

@@ -44,8 +44,10 @@ pub enum Kind {
         /// Greatest value.
         max: u64,
     },
-    /// Bytes per second, at least 1, or `none`.
+    /// Bytes per second, at least 1.
     Rate,
+    /// The same, or `none`.
+    RateOrNone,
     /// A time of at least one nanosecond, in whole nanoseconds.
     Time,
     /// A time in whole nanoseconds that may be 0.

@@ -2,7 +2,9 @@
 //!
 //! Why it exists: see the parent module.
 
-use super::Kind::{Boolean, Choice, Cost, Credits, Integer, Name, Quota, Rate, Size, Span, Time};
+use super::Kind::{
+    Boolean, Choice, Cost, Credits, Integer, Name, Quota, RateOrNone, Size, Span, Time,
+};
 use super::bare::{AT, BANK, COLOUR, FILLS, HARTS, RESERVED, RINGS, TCM, WEIGHT};
 use super::cable::{CABLE, PEER};
 use super::one_shot::{
@@ -357,7 +359,7 @@ pub const ELEMENTS: &[ElementRule] = &[
         attributes: &[
             default(
                 "noc",
-                Rate,
+                RateOrNone,
                 "none",
                 "Traffic: messages, transfers and cache lines, in whole blocks of 64 bytes. The rate of the token bucket, or `none`. Below a manager: on each of its tiles.",
             ),

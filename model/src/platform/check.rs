@@ -269,13 +269,6 @@ fn tiles(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
                 ),
             ));
         }
-        if node.rate("rate").is_none() {
-            errors.push(Diagnostic::new(
-                Problem::Inconsistent("the network card has no rate".into()),
-                node.place("rate"),
-                "write a rate, such as 1Gbit/s",
-            ));
-        }
     }
     if tiled && platform.kernel_tile().is_none() {
         errors.push(Diagnostic::new(

@@ -210,7 +210,16 @@ fn second_port(platform: &Platform, node: &Node, is_bare: bool, errors: &mut Vec
         .filter(own)
         .map(|one| one.id.to_string())
         .collect();
+    let mut named = Vec::new();
     for name in node.text("second-port-of").split_whitespace() {
+        if named.contains(&name) {
+            return wrong(
+                format!("memory `{name}` is named twice"),
+                "second-port-of",
+                "name each memory once".into(),
+            );
+        }
+        named.push(name);
         if !known.iter().any(|one| one == name) {
             return wrong(
                 format!("there is no memory `{name}` with bytes of its own"),
