@@ -117,7 +117,7 @@ fn handlers_that_take_longer_than_stated_are_told() {
         (r#"handlers="200us" handlers-apart="10ms""#, "in tick 1,"),
         (
             r#"handlers="300us" handlers-apart="20ms""#,
-            "in ticks 1 to 11,",
+            "in ticks 1 to 13,",
         ),
     ] {
         let finished = handled("2ms", stated);
