@@ -30,7 +30,7 @@
 //! rounded up; tests compare every bound with runs.
 
 use crate::one_shot_clocks::{Errors, beside};
-use crate::one_shot_mesh::{Load, Mesh};
+use crate::one_shot_mesh::{BEHIND, Load, Mesh};
 use crate::one_shot_rivals::{Rivals, patience};
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::OneShot;
@@ -72,8 +72,6 @@ const OPERATION: u64 = 140;
 const COPY: u64 = 6;
 /// Bytes of a word.
 const WORD: u64 = 8;
-/// Stores of an earlier write of the same core that may still be in transit when a write begins: the lock's, and a ring.
-pub(crate) const BEHIND: u64 = 2;
 /// Loads of a host core when it looks at a console: the words of its header, twice that of its state, and 1 KiB.
 const LOOK: u64 = 3 + 128;
 /// Looks of a host core that fall within one operation of another core: one in each tick.

@@ -3,10 +3,12 @@
 //! Why it exists: bounds of ports, and of what rivals add to them, use the same links. What it deliberately does not know: which core sends
 //! what.
 
-use crate::one_shot::BEHIND;
 use bulkhead_model::platform::{Platform, Topology};
 use bulkhead_model::units::{Frequency, Time};
 use std::collections::BTreeMap;
+
+/// Stores of an earlier write of the same core that may still be in transit when a write begins: the lock's, and a ring.
+pub(crate) const BEHIND: u64 = 2;
 
 /// Turns of an atomic operation at a memory.
 const ATOMIC: u64 = 2;

@@ -17,8 +17,8 @@
 //! - All this holds for operations that are shorter than a tick, because every period has a tick at least.
 
 use super::attempts::fails;
-use crate::one_shot::{BEHIND, Interrupts, Port, QUESTIONS, WORDS, moves, reads, writes};
-use crate::one_shot_mesh::{Load, Mesh};
+use crate::one_shot::{Interrupts, Port, QUESTIONS, WORDS, moves, reads, writes};
+use crate::one_shot_mesh::{BEHIND, Load, Mesh};
 use crate::one_shot_rivals::{Asker, Asking};
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
