@@ -396,7 +396,7 @@ fn a_tile_may_send_to_itself() {
 }
 
 /// See the end of the next test.
-const GOLDEN: &str = "0566e4d3df787d81ffc395f783d1312b325bbd7984157aee4231ed91961ca224";
+const GOLDEN: &str = "ee019a43b291c9d1ab9e6fd3a597543328cf81ca2bfe746a8bf2b0ef3821bdf4";
 
 #[test]
 fn a_trace_is_valid_repeatable_and_free() {
