@@ -77,11 +77,7 @@ impl<'a> Mesh<'a> {
             .iter()
             .filter_map(|tile| tile.local_memory.as_ref());
         for memory in memories {
-            let hertz = u128::from(memory.clock.frequency.0.max(1));
-            let of_core = |cycles: u64| {
-                let exact = u128::from(cycles) * u128::from(clock.0);
-                u64::try_from(exact.div_ceil(hertz)).unwrap_or(u64::MAX)
-            };
+            let of_core = |cycles: u64| converted(cycles, memory.clock.frequency, clock);
             let fetch = u64::from(memory.fetch.div_ceil(memory.width.max(1)));
             mesh.access = mesh.access.max(of_core(fetch.max(ATOMIC)));
             mesh.edges = mesh.edges.max(EDGES + of_core(EDGES));
@@ -112,9 +108,7 @@ impl<'a> Mesh<'a> {
 
     /// Cycles of a core that this many network cycles take.
     pub(crate) fn core_cycles(&self, cycles: u64) -> u64 {
-        let network = self.platform.network.clock.frequency.0.max(1);
-        let exact = u128::from(cycles) * u128::from(self.clock.0);
-        u64::try_from(exact.div_ceil(u128::from(network))).unwrap_or(u64::MAX)
+        converted(cycles, self.platform.network.clock.frequency, self.clock)
     }
 
     /// Cycles of a core from a request of eight bytes to its answer over this many hops, without other traffic.
@@ -196,6 +190,12 @@ impl<'a> Mesh<'a> {
         way.push((router(row, column), TILES + u32::from(to)));
         way
     }
+}
+
+/// Cycles of one clock in cycles of another one, rounded up.
+fn converted(cycles: u64, from: Frequency, to: Frequency) -> u64 {
+    let exact = u128::from(cycles) * u128::from(to.0);
+    u64::try_from(exact.div_ceil(u128::from(from.0.max(1)))).unwrap_or(u64::MAX)
 }
 
 /// See [`Mesh::stalls`]: a store may be issued `each` cycles after the one before it, and when the one that is as many before it as there are places

@@ -67,7 +67,7 @@ impl PlatformConfig {
     /// It cannot.
     pub(crate) fn check_room(&self) -> Result<(), ConfigError> {
         let held = self.memories.iter().filter(|m| m.second_port_of.is_empty());
-        let all = held.fold(0u64, |sum, m| sum.saturating_add(m.size));
+        let all: u128 = held.map(|m| u128::from(m.size)).sum();
         let has_room = |bytes: usize| {
             let mut probe = Vec::<u8>::new();
             let reserved = probe.try_reserve_exact(bytes);

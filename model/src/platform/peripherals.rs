@@ -117,14 +117,7 @@ pub(super) fn read(node: &Node, clock: Clock, errors: &mut Vec<Diagnostic>) -> O
             }
         }
     }
-    let Some(rate) = node.rate("rate") else {
-        errors.push(Diagnostic::new(
-            Problem::Inconsistent(format!("peripheral {id} has no limit")),
-            node.place("rate"),
-            "write a rate, such as 100MiB/s: it bounds the device's effect on others",
-        ));
-        return None;
-    };
+    let rate = node.rate("rate")?;
     if errors.len() > before {
         return None;
     }

@@ -3,7 +3,6 @@
 //! Why it exists: bounds count what a core's tasks state, and no kernel stops a handler. So a run adds up the time of handlers in any ticks in a row, as the
 //! analysis does, and compares. What it deliberately does not know: which task set which event, because statements of a core count together.
 
-use super::jobs;
 use bulkhead_analysis::one_shot::Interrupts;
 use bulkhead_model::System;
 use bulkhead_model::system::OneShot;
@@ -42,14 +41,16 @@ pub fn all(
     handled: &BTreeMap<u16, Vec<Handled>>,
 ) -> Vec<(u16, Beyond)> {
     let per_second = u128::from(system.platform.ticks_per_second().max(1));
+    // The analysis counts in cycles of the fastest core.
+    let tiles = system.platform.tiles.iter();
+    let hertz = tiles.map(|tile| tile.pipeline.clock.frequency.0).max();
+    let hertz = u128::from(hertz.unwrap_or(1));
+    let cycles = |ticks: u64| {
+        let cycles = (u128::from(ticks) * hertz).div_ceil(per_second);
+        u64::try_from(cycles).expect("no core has more cycles than the machine has ticks")
+    };
     let of_core = |(core, handled): (&u16, &Vec<Handled>)| {
         let stated = Interrupts::of(one_shot, &system.platform, *core);
-        let hertz = u128::from(jobs::hertz(system, *core));
-        // Cycles that are longer than a machine can count are longer than what is stated, too.
-        let cycles = |ticks: u64| {
-            let cycles = (u128::from(ticks) * hertz).div_ceil(per_second);
-            u64::try_from(cycles).unwrap_or(u64::MAX)
-        };
         let is_stated = !stated.handlers.is_empty();
         let found = is_stated.then(|| beyond(handled, &stated, cycles));
         Some((*core, found.flatten()?))
@@ -68,12 +69,13 @@ pub fn beyond(
     let longest = stated.repeats();
     handled.iter().enumerate().find_map(|(first, begin)| {
         let mut taken = 0;
-        handled[first..].iter().find_map(|one| {
-            // Only a kernel whose memory was written over counts backwards.
-            let row = one.tick.checked_sub(begin.tick)?.checked_add(1)?;
-            if longest.is_some_and(|longest| row > longest) {
-                return None;
-            }
+        // Only a kernel whose memory was written over counts backwards.
+        let row = |one: &Handled| one.tick.checked_sub(begin.tick)?.checked_add(1);
+        let rows = handled[first..].iter();
+        let mut rows = rows
+            .map_while(|one| Some((one, row(one)?)))
+            .take_while(|(_, row)| longest.is_none_or(|longest| *row <= longest));
+        rows.find_map(|(one, row)| {
             taken += cycles(one.end - one.begin);
             let allowed = stated.handled_in(row);
             (taken > allowed).then_some(Beyond {

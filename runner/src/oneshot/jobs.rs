@@ -401,12 +401,6 @@ pub fn read(
     seen
 }
 
-/// The clock of a core, in hertz.
-pub fn hertz(system: &System, core: u16) -> u64 {
-    let tile = system.platform.tile(core);
-    tile.map_or(1, |tile| tile.pipeline.clock.frequency.0.max(1))
-}
-
 /// Machine ticks of a task's period, by the timer of its core.
 pub fn period(system: &System, one_shot: &OneShot, task: usize, tick: u64) -> u64 {
     const MILLION: u128 = 1_000_000;

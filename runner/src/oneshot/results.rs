@@ -366,7 +366,8 @@ impl Reading<'_> {
             self.one_shot.core(task),
         );
         let cycles = cycles + interrupts.operation();
-        let hertz = jobs::hertz(self.system, self.one_shot.core(task));
+        let core = self.system.platform.tile(self.one_shot.core(task));
+        let hertz = core.map_or(1, |tile| tile.pipeline.clock.frequency.0.max(1));
         let ticks = u128::from(cycles) * u128::from(self.per_second) / u128::from(hertz);
         Some(Bound {
             ticks: u64::try_from(ticks).unwrap_or(u64::MAX),
