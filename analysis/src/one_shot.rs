@@ -27,7 +27,7 @@
 //! interrupts of the reader's core.
 //!
 //! Kernel costs are cycles of a core in order with its code in a local memory. They are measured on `epiphany3` (docs/reference/one-shot.md) and
-//! rounded up; tests compare every bound with runs.
+//! rounded up; tests compare every bound with runs. A core on which they may be more has no bound ([`kernel`]).
 
 use crate::one_shot_clocks::{Errors, beside};
 use crate::one_shot_mesh::{BEHIND, Load, Mesh};
@@ -47,6 +47,7 @@ use self::locks::{Ports, longest};
 mod attempts;
 mod drift;
 mod interrupts;
+mod kernel;
 mod locks;
 mod lost;
 

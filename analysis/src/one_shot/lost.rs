@@ -1,10 +1,11 @@
-//! Tasks without a bound because nothing bounds what handlers of timing events do on a core.
+//! Tasks without a bound because nothing bounds what handlers of timing events do on a core, or what the kernel takes there.
 //!
-//! Why it exists: a handler runs in the interrupt of a tick, for as long as it likes. Whatever is on its core may wait for it; so may whoever shares a port with
+//! Why it exists: a handler runs in the interrupt of a tick, for as long as it likes, and costs of the kernel are known for some cores only. Whatever is on its core may wait for it; so may whoever shares a port with
 //! that core, because a lock is held meanwhile, and whoever shares one with those. What it deliberately does not know: how long anything takes.
 
 use super::Interrupts;
 use super::drift::Drift;
+use super::kernel::slower;
 use crate::one_shot_mesh::Mesh;
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::OneShot;
@@ -15,10 +16,15 @@ use std::collections::BTreeMap;
 pub(super) fn lost(system: &OneShot, platform: &Platform) -> Vec<Option<String>> {
     let mesh = Mesh::new(platform);
     let mut cores: BTreeMap<u16, String> = BTreeMap::new();
+    let clocks = platform.tiles.iter();
+    let clocks = clocks.map(|tile| tile.pipeline.clock.frequency.0);
+    let fastest = clocks.max().unwrap_or(0);
     for core in system.cores() {
         let interrupts = Interrupts::of(system, platform, core);
         let tick = Drift::of(platform, core).shorten(mesh.cycles(TICK).max(1), 1);
-        if system.unstated.contains(&core) && system.handlers(core).is_empty() {
+        if let Some(why) = slower(platform, core, fastest) {
+            cores.insert(core, why);
+        } else if system.unstated.contains(&core) && system.handlers(core).is_empty() {
             let why = format!(
                 "core {core} sets timing events, and no task of it states how long their handlers take (handlers=\"...\")"
             );

@@ -1,0 +1,117 @@
+//! Cores on which the kernel's operations may take longer than where they were measured.
+//!
+//! Why it exists: costs of the kernel are cycles that were measured on `epiphany3`, so they bound nothing on a core that needs more cycles for the same
+//! instructions. What it deliberately does not know: how much more. What the network and the memories of other cores cost follows from the platform
+//! ([`crate::one_shot_mesh`]), as do stores that wait for room.
+
+use bulkhead_model::platform::{Clock, Pipeline, PipelineModel, Platform};
+
+/// What the kernel's cycles depend on, of a pipeline: each attribute, its value, and the greatest one, which is that of `epiphany3`. The kernel computes no
+/// floating-point numbers and translates no addresses.
+fn costs(of: &Pipeline) -> [(&'static str, u32, u32); 7] {
+    [
+        ("load-to-use", of.load_to_use, 2),
+        ("multiply", of.multiply, 4),
+        ("divide", of.divide, 34),
+        ("branch-penalty", of.branch_penalty, 3),
+        ("jump-penalty", of.jump_penalty, 3),
+        ("trap-entry", of.trap_entry, 5),
+        ("mmio", of.mmio, 2),
+    ]
+}
+
+/// The banks of `epiphany3`'s local memories; fewer hold up a hart's own accesses. No local memory moves or fetches fewer bytes at once than these.
+const BANKS: u32 = 4;
+
+/// Why the kernel may take longer on a core, if so. `fastest`: the clock of the chip's fastest core, in whose cycles bounds count.
+pub(super) fn slower(platform: &Platform, core: u16, fastest: u64) -> Option<String> {
+    let tile = platform.tile(core)?;
+    let pipeline = &tile.pipeline;
+    let memory = tile.local_memory.as_ref()?;
+    let (of_core, of_memory) = (
+        format!("pipeline `{}`", pipeline.name),
+        format!("local memory `{}`", memory.name),
+    );
+    let mut costs = costs(pipeline).into_iter();
+    let costly = costs.find(|(_, value, most)| value > most);
+    let costly = costly
+        .map(|(name, value, most)| format!("{of_core} has {name}=\"{value}\", more than {most}"));
+    let hertz = |clock: &Clock| clock.frequency.0;
+    let other = || {
+        if memory.banks < BANKS {
+            let banks = memory.banks;
+            Some(format!(
+                "{of_memory} has banks=\"{banks}\", less than {BANKS}"
+            ))
+        } else if pipeline.model != PipelineModel::Inorder {
+            Some(format!("{of_core} is not in order"))
+        } else if pipeline.predictor_entries > 0 {
+            // A wrong prediction makes a branch that is not taken longer.
+            Some(format!("{of_core} predicts branches"))
+        } else if hertz(&pipeline.clock) < fastest {
+            Some(format!("{of_core} is slower than others of the chip"))
+        } else if hertz(&memory.clock) != hertz(&pipeline.clock) {
+            Some(format!("{of_memory} has another clock than its core"))
+        } else {
+            None
+        }
+    };
+    let why = costly.or_else(other)?;
+    Some(format!(
+        "the kernel's costs are those of a core like epiphany3's, and on core {core}, {why}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::one_shot::bounds;
+    use bulkhead_model::{LoadOptions, load_system_text};
+
+    /// Why the tasks have no bounds: two that share a port, and one for itself.
+    fn lost(platform: &str, overrides: &[&str]) -> Vec<Option<String>> {
+        let text = format!(
+            r#"<system name="s" paradigm="one-shot" platform="{platform}" duration="10ms">
+            <task name="a" program="p::A" core="1" priority="1" period="5ms" cost="1us"/>
+            <task name="b" program="p::B" core="2" priority="1" period="5ms" cost="1us"/>
+            <channel name="x" from="a" to="b" size="8B"/></system>"#
+        );
+        let options = LoadOptions {
+            overrides: overrides.iter().map(|one| (*one).to_owned()).collect(),
+            ..LoadOptions::default()
+        };
+        let system = load_system_text("s", &text, &options).expect("valid");
+        let one_shot = system.one_shot.as_ref().expect("it is one");
+        bounds(one_shot, &system.platform).lost
+    }
+
+    #[test]
+    fn a_core_that_needs_more_cycles_has_no_bounds() {
+        for platform in ["epiphany3", "epiphany3-clocks", "epiphany5"] {
+            assert_eq!(lost(platform, &[]), [None, None], "{platform}");
+        }
+        let slow = [
+            ("pipeline[ecore]@load-to-use=3", "load-to-use=\"3\""),
+            ("pipeline[ecore]@multiply=5", "multiply=\"5\""),
+            ("pipeline[ecore]@divide=35", "divide=\"35\""),
+            ("pipeline[ecore]@branch-penalty=4", "branch-penalty=\"4\""),
+            ("pipeline[ecore]@jump-penalty=4", "jump-penalty=\"4\""),
+            ("pipeline[ecore]@trap-entry=6", "trap-entry=\"6\""),
+            ("pipeline[ecore]@mmio=3", "mmio=\"3\""),
+            ("pipeline[ecore]@predictor-entries=16", "predicts branches"),
+            ("local-memory[sram]@banks=2", "banks=\"2\""),
+            ("local-memory[sram]@clock=mesh", "has another clock"),
+        ];
+        for (change, word) in slow {
+            for why in lost("epiphany3", &[&format!("platform/{change}")]) {
+                let why = why.expect(change);
+                assert!(why.contains(word), "{change}: {why}");
+            }
+        }
+        let fast = [
+            "platform/pipeline[ecore]@branch-penalty=1",
+            "platform/pipeline[ecore]@store-buffer=1",
+            "platform/local-memory[sram]@banks=8",
+        ];
+        assert_eq!(lost("epiphany3", &fast), [None, None]);
+    }
+}
