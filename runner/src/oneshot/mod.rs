@@ -27,5 +27,6 @@ pub mod results;
 pub mod stack;
 mod symbols;
 pub mod tick;
+mod unchanged;
 
 pub use paradigm::OneShot;

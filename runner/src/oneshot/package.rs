@@ -1,7 +1,7 @@
 //! Cargo packages of images: which images share one, what is in it, and how Cargo is kept from building an image twice.
 //!
-//! Why it exists: each package is one call of Cargo, and Cargo alone decides what must be built again, because only it knows all that goes into an image: the
-//! user's sources, their dependencies, flags and the compiler. So a package must not change when an image comes or goes, except by one entry of its manifest.
+//! Why it exists: each package is one call of Cargo, and Cargo decides what must be built again, because only it knows all that goes into an image: the
+//! user's sources, their dependencies, flags and the compiler. A process asks it once more only if something has changed ([`super::unchanged`]). So a package must not change when an image comes or goes, except by one entry of its manifest.
 //! Cargo makes one object for each image, of the kernel and of all tasks in Rust; it is named by the digest of its source. Images that differ only in their
 //! stack, or in their tasks in C and Ada, have the same source, and [`super::link`] makes them from the same object. What it deliberately does not know: what
 //! images are for.
@@ -9,6 +9,7 @@
 use super::images::Recipe;
 use super::link::Parts;
 use super::symbols;
+use super::unchanged::Asked;
 use crate::error::Error;
 use crate::one_stack::Declared;
 use crate::place;
@@ -20,6 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs::File;
 use std::path::Path;
+use std::time::SystemTime;
 
 /// What the kernel of an image has besides what all have: kernels that differ in this are different libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,7 +84,20 @@ pub(super) fn build_package(
     let what = format!("an image of {name}");
     let wanted: BTreeSet<&str> = binaries.iter().map(String::as_str).collect();
     let wanted: Vec<&str> = wanted.into_iter().collect();
-    let built = library.build_generated(&folder, &what, users, &wanted)?;
+    let asked = Asked {
+        folder: &folder,
+        tasks: packages.values().map(|one| one.1.folder.clone()).collect(),
+        names: &wanted,
+    };
+    let built = match asked.known() {
+        Some(built) => built,
+        None => {
+            let since = SystemTime::now();
+            let built = library.build_generated(&folder, &what, users, &wanted)?;
+            asked.note(since, &built);
+            built
+        }
+    };
     let mut parts = Vec::new();
     for ((binary, source), recipe) in binaries.iter().zip(sources).zip(recipes) {
         let Some((_, path)) = built.iter().find(|one| one.0 == *binary) else {
