@@ -95,7 +95,7 @@ fn without_guards_every_core_breaks_the_system_and_is_named() {
     );
 }
 
-/// All attacks, and one that is drawn, by three adversaries on six cores; by thirteen on sixteen, those that most often found something, and all of them in
+/// All attacks, and one that is drawn, by two adversaries on five cores; by thirteen on sixteen, those that most often found something, and all of them in
 /// `./bulkhead test --fuzz`.
 #[test]
 fn with_guards_attacks_change_nothing_but_time() {
@@ -108,10 +108,13 @@ fn with_guards_attacks_change_nothing_but_time() {
         assert!(text.contains(from), "{from}");
         text = text.replace(from, to);
     }
-    let folder = folder_with(&[("small.xml", &small("")), ("system.xml", &text)]);
+    let (five, last) = (small(""), tile_of(5, 1, ""));
+    assert!(five.contains(&last), "{five}");
+    let five = five.replace(&last, "");
+    let folder = folder_with(&[("small.xml", &five), ("system.xml", &text)]);
     let system = folder.path().join("system.xml");
     let few = checked_in(&system, Some("guarded"), 1, &[]);
-    assert_eq!(few.attackers.len(), 3);
+    assert_eq!(few.attackers.len(), 2);
     assert!(few.attacks.len() >= 15, "{}", few.attacks.len());
     only_delayed(&few);
     let many = match tries_all() {
@@ -172,15 +175,19 @@ fn a_guard_that_refuses_nothing_changes_no_tick() {
     ]);
 }
 
+/// The tiles of `epiphany3`.
+const TILES: &str = r#"<tile id="0" count="16" router="0" pipeline="ecore" local-memory="sram" dma="mover" exit="true" uart="true"/>"#;
+
+/// So many of these tiles, with these numbers and `more` attributes.
+fn tile_of(id: u16, count: u16, more: &str) -> String {
+    let numbers = format!(r#"<tile id="{id}" count="{count}" router="{id}""#);
+    let with = TILES.replace(r#"<tile id="0" count="16" router="0""#, &numbers);
+    with.replace("/>", &format!("{more}/>"))
+}
+
 /// A chip of six cores with guards. `clock`: attributes of tile 4.
 fn small(clock: &str) -> String {
     let platform = include_str!("../../../catalog/platforms/epiphany3.xml");
-    let tile = r#"<tile id="0" count="16" router="0" pipeline="ecore" local-memory="sram" dma="mover" exit="true" uart="true"/>"#;
-    let tile_of = |id: u16, count: u16, more: &str| {
-        let numbers = format!(r#"<tile id="{id}" count="{count}" router="{id}""#);
-        let with = tile.replace(r#"<tile id="0" count="16" router="0""#, &numbers);
-        with.replace("/>", &format!("{more}/>"))
-    };
     let tiles = tile_of(0, 4, "") + &tile_of(4, 1, clock) + &tile_of(5, 1, "");
     let mut small = platform.to_owned();
     for (from, to) in [
@@ -188,7 +195,7 @@ fn small(clock: &str) -> String {
         (r#"columns="4" rows="4""#, r#"columns="3" rows="2""#),
         (r#"router="7""#, r#"router="2""#),
         (r#"fetch="16B""#, r#"fetch="16B" guard="64""#),
-        (tile, &tiles),
+        (TILES, &tiles),
     ] {
         assert!(small.contains(from), "{from}");
         small = small.replacen(from, to, 1);
