@@ -5,8 +5,10 @@
 
 use crate::error::Error;
 use bulkhead_abi::memory_map::{
-    CLINT_BASE, CLINT_SIZE, EXIT_BASE, EXIT_PASS, MEMORY_BASE, UART_BASE, UART_SIZE,
+    CLINT_BASE, CLINT_SIZE, DMA_BASE, DMA_SIZE, EXIT_BASE, EXIT_PASS, MEMORY_BASE, UART_BASE,
+    UART_SIZE,
 };
+use bulkhead_abi::plic::source;
 use bulkhead_machine::config::{PlatformConfig, TileConfig};
 use bulkhead_machine::tcm::TcmMap;
 use vm_fdt::{FdtWriter, FdtWriterResult};
@@ -28,6 +30,8 @@ pub struct Part<'a> {
     pub memory: &'a [(u64, u64)],
     /// Arguments of the program, if any.
     pub arguments: &'a str,
+    /// The ports of the harts, in the same order, if they reach the chip's doorbells.
+    pub bells: &'a [u16],
 }
 
 impl Part<'_> {
@@ -46,13 +50,42 @@ impl Part<'_> {
 /// If the tree cannot be written.
 pub fn device_tree(config: &PlatformConfig, memory: u64) -> Result<Vec<u8>, Error> {
     let numbers: Vec<u64> = harts(config).into_iter().map(u64::from).collect();
+    let ports: Vec<u16> = (0..numbers.len() as u16).collect();
     let whole = Part {
         tile: &config.tiles[0],
         harts: &numbers,
         memory: &[(MEMORY_BASE, memory)],
         arguments: "",
+        bells: &ports,
     };
     whole.tree(config)
+}
+
+/// The doorbells of the chip, if the harts reach them: where their registers are, the number of each hart of `/cpus` there, and its source at
+/// the tile's interrupt controller.
+fn doorbells(
+    tree: &mut FdtWriter,
+    config: &PlatformConfig,
+    part: &Part<'_>,
+) -> FdtWriterResult<()> {
+    if config.doorbells.is_none() || part.bells.is_empty() {
+        return Ok(());
+    }
+    // They are the last part beside the tiles.
+    let place = config.beside().count().saturating_sub(1);
+    let base = DMA_BASE + place as u64 * DMA_SIZE;
+    let all = config.bells();
+    let first = all.iter().position(|hart| hart.tile == part.tile.id);
+    let first = first.unwrap_or(0) as u32;
+    let node = tree.begin_node(&format!("doorbells@{base:x}"))?;
+    tree.property_string("compatible", "bulkhead,doorbells")?;
+    tree.property_array_u64("reg", &[base, DMA_SIZE])?;
+    let ports = || part.bells.iter().map(|port| u32::from(*port));
+    let numbers: Vec<u32> = ports().map(|port| first + port).collect();
+    tree.property_array_u32("bulkhead,bells", &numbers)?;
+    let sources: Vec<u32> = ports().map(|port| source(place as u32, port)).collect();
+    tree.property_array_u32("bulkhead,sources", &sources)?;
+    tree.end_node(node)
 }
 
 /// Numbers of the first tile's harts.
@@ -131,6 +164,7 @@ fn write(config: &PlatformConfig, part: &Part<'_>) -> FdtWriterResult<Vec<u8>> {
     let interrupts: Vec<u32> = handles.flatten().collect();
     tree.property_array_u32("interrupts-extended", &interrupts)?;
     tree.end_node(clint)?;
+    doorbells(&mut tree, config, part)?;
     let map = TcmMap::new(config);
     let mut at = map.base(tile.id).unwrap_or(0);
     for memory in &tile.tcm {
