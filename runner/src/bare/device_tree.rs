@@ -205,3 +205,43 @@ fn write(config: &PlatformConfig, part: &Part<'_>) -> FdtWriterResult<Vec<u8>> {
     tree.end_node(root)?;
     tree.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::convert::convert;
+    use bulkhead_model::{LoadOptions, load_platform};
+
+    /// The numbers are those that programs get as arguments, and who does not reach the doorbells finds none.
+    #[test]
+    fn doorbells_are_in_the_trees_of_whom_they_serve() {
+        let platform = load_platform("tx2", &LoadOptions::default()).expect("it is there");
+        let config = convert(&platform);
+        let tile = &config.tiles[1];
+        let tree = |bells: &[u16]| {
+            let part = Part {
+                tile,
+                harts: &[4, 5],
+                memory: &[(MEMORY_BASE, 1 << 20)],
+                arguments: "",
+                bells,
+            };
+            part.tree(&config).expect("it can be written")
+        };
+        let has = |tree: &[u8], bytes: &[u8]| tree.windows(bytes.len()).any(|part| part == bytes);
+        let name = b"bulkhead,doorbells\0";
+        assert!(!has(&tree(&[]), name));
+        let found = tree(&[0, 1]);
+        assert!(has(&found, name));
+        let base = platform.doorbells_base().expect("it has some");
+        let reg = [base.to_be_bytes(), DMA_SIZE.to_be_bytes()].concat();
+        assert!(has(&found, &reg));
+        let place = platform.doorbells_place().expect("it has some");
+        let words = |of: &dyn Fn(u16) -> u32| [of(0).to_be_bytes(), of(1).to_be_bytes()].concat();
+        assert!(has(
+            &found,
+            &words(&|port| platform.bell(tile.id, port) as u32)
+        ));
+        assert!(has(&found, &words(&|port| source(place, port.into()))));
+    }
+}
