@@ -76,6 +76,30 @@ fn a_chip_that_the_machine_refuses_is_bad_input() {
             assert!(said.contains(says), "{what} {set}: {said}");
         }
     }
+    // Whether there is room for a TiB, only the host knows; if there is none, all commands say the same.
+    let system = system
+        .replace("virt-shares", "epiphany3")
+        .replace(r#" harts="1""#, "");
+    std::fs::write(folder.path().join("m.xml"), system).expect("it can be written");
+    let set = "platform/memory@size=1024GiB";
+    let done = bulkhead(folder.path(), &["check", "m.xml", "--set", set]);
+    if done.status.code() != Some(0) {
+        let commands = [
+            &["check", "m.xml", "--set", set][..],
+            &["check", "epiphany3", "--set", "memory@size=1024GiB"],
+            &["run", "m.xml", "--set", set],
+            &["audit", "m.xml", "--set", set],
+        ];
+        for command in commands {
+            let done = bulkhead(folder.path(), command);
+            let said = text(&done.stderr).replace('\n', " ");
+            assert_eq!(done.status.code(), Some(2), "{command:?}: {said}");
+            assert!(
+                said.contains("its memories have 1048576 MiB"),
+                "{command:?}: {said}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -246,8 +270,8 @@ fn platforms_can_be_checked() {
 fn program(folder: &Path, name: &str, body: &str) -> PathBuf {
     let source = folder.join(format!("{name}.rs"));
     let code = format!(
-        "#![no_std]\n#![no_main]\ncore::arch::global_asm!(\".globl _start\", \"_start:\", \"la sp, 0x80100000\", \"call program\", \"1: j 1b\");\n\
-         #[unsafe(no_mangle)]\nextern \"C\" fn program() {{\n    for byte in b\"hello\\n\" {{ unsafe {{ (0x1000_0000 as *mut u8).write_volatile(*byte) }} }}\n{body}\n}}\n\
+        "#![no_std]\n#![no_main]\ncore::arch::global_asm!(\".globl _start\", \"_start:\", \"bnez a0, 1f\", \"la sp, 0x80100000\", \"call program\", \"1: j 1b\");\n\
+         #[unsafe(no_mangle)]\nextern \"C\" fn program(_hart: usize, _tree: *const u8) {{\n    for byte in b\"hello\\n\" {{ unsafe {{ (0x1000_0000 as *mut u8).write_volatile(*byte) }} }}\n{body}\n}}\n\
          #[panic_handler]\nfn panic(_: &core::panic::PanicInfo) -> ! {{ loop {{}} }}\n"
     );
     std::fs::write(&source, code).expect("writes");
@@ -317,4 +341,53 @@ fn any_bare_metal_program_boots() {
     assert_eq!(code, Some(0), "{out}");
     assert!(out.trim_start().starts_with('{'), "{out}");
     assert!(std::fs::metadata(folder.path().join("t.pftrace")).is_ok_and(|file| file.len() > 0));
+}
+
+/// A program on a chip with doorbells finds them in its device tree, rings its own bell there and reads that it has rung.
+#[test]
+fn a_program_finds_the_doorbells_in_its_device_tree() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let body = r#"    let tree = _tree;
+    let half = |at: usize| unsafe { u32::from_be_bytes(core::ptr::read_unaligned(tree.add(at) as *const [u8; 4])) };
+    // Blocks of structure and strings; a property: token 3, length, offset of the name, value.
+    let (structure, strings, size) = (half(8) as usize, half(12) as usize, half(36) as usize);
+    let has_name = |at: usize, name: &[u8]| (0..name.len()).all(|i| unsafe { *tree.add(strings + at + i) } == name[i]);
+    let (mut at, mut inside, mut base, mut number) = (structure, false, 0usize, 0u32);
+    while at < structure + size {
+        let token = half(at);
+        at += 4;
+        if token == 1 {
+            let name = b"doorbells@";
+            inside = (0..name.len()).all(|i| unsafe { *tree.add(at + i) } == name[i]);
+            while unsafe { *tree.add(at) } != 0 { at += 1 }
+            at = (at + 4) & !3;
+        } else if token == 3 {
+            let (length, name) = (half(at) as usize, half(at + 4) as usize);
+            if inside && has_name(name, b"reg\0") { base = (half(at + 8) as usize) << 32 | half(at + 12) as usize }
+            if inside && has_name(name, b"bulkhead,bells\0") { number = half(at + 8) }
+            at = (at + 8 + length + 3) & !3;
+        }
+    }
+    let mut code = 9 << 16 | 0x3333;
+    if base != 0 {
+        unsafe { ((base + 4 * number as usize) as *mut u32).write_volatile(1) };
+        for _ in 0..100 {
+            if unsafe { ((base + 0x400) as *const u64).read_volatile() } == 1 << number { code = 0x5555 }
+        }
+    }
+    unsafe { (0x10_0000 as *mut u32).write_volatile(code) }"#;
+    let elf = program(folder.path(), "bells", body);
+    let elf = elf.to_str().expect("a name");
+    for (platform, ends) in [
+        ("tx2", Some(0)),
+        ("tx2-coherent", Some(0)),
+        ("zcu102", Some(0)),
+        ("zcu102-colours", Some(0)),
+        // It has none.
+        ("single", Some(4)),
+    ] {
+        let output = bulkhead(folder.path(), &["boot", elf, "--platform", platform]);
+        let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), ends, "{platform}: {said}");
+    }
 }

@@ -334,3 +334,63 @@ fn check_names_programs_of_tasks_that_are_not_there() {
     std::fs::write(folder.path().join("tasks.c"), "").expect("writes");
     assert_eq!(notes().len(), 1);
 }
+
+/// A file or folder that is not there is a mistake of the description: each command names the place, the path and what would be right. Before,
+/// `check` accepted it, and `run` failed with exit code 1 and without a place.
+#[test]
+fn host_files_that_are_not_there_are_bad_input() {
+    let tiled = |module: &str| {
+        format!(
+            r#"<system name="s" platform="tiled-2ghz" duration="1ms">
+  {module}
+  <domain name="d"><app name="a" program="control/sensor"/></domain>
+</system>
+"#
+        )
+    };
+    let attached = r#"<system name="s" paradigm="bare" platform="imx6-devices">
+  <domain name="d">
+    <app name="a" program="memory/measure"><attach peripheral="disk" file="nosuch.bin"/></app>
+  </domain>
+</system>
+"#;
+    let cases = [
+        (
+            tiled(r#"<module name="m" file="nosuch.bin"/>"#),
+            ":2:26: ",
+            "file",
+        ),
+        (
+            tiled(r#"<module name="m" folder="nosuch.bin" size="1MiB"/>"#),
+            ":2:28: ",
+            "folder",
+        ),
+        (attached.to_owned(), ":3:76: ", "file"),
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    let looked_at = folder.path().join("nosuch.bin");
+    for (description, place, kind) in cases {
+        std::fs::write(folder.path().join("s.xml"), description).expect("writes");
+        for command in ["check", "run", "audit"] {
+            let output = bulkhead(folder.path(), &[command, "s.xml"]);
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{command}: {said}");
+            // Lines are broken between words.
+            let words = said.split_whitespace().filter(|word| *word != "│");
+            let words = words.collect::<Vec<_>>().join(" ");
+            let help = format!("name a {kind} by its path from the folder of the description");
+            for part in [
+                &format!("s.xml{place}"),
+                &looked_at.display().to_string(),
+                &help,
+            ] {
+                assert!(words.contains(part), "{command}: {part}: {said}");
+            }
+            assert!(
+                output.stdout.is_empty(),
+                "{command}: {}",
+                text(&output.stdout)
+            );
+        }
+    }
+}

@@ -181,8 +181,7 @@ impl Machine {
     /// # Errors
     /// If the configuration is not valid.
     pub fn new(config: &PlatformConfig) -> Result<Self, ConfigError> {
-        config.validate()?;
-        config.check_room()?;
+        config.check()?;
         let highest = config
             .tiles
             .iter()

@@ -2,13 +2,11 @@
 //! tiles would already be beyond that moment. The machine itself checks this (`Local::check_announced`, `Tile::deliver`); these tests take
 //! it to where it could fail.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::dtu::*;
 use bulkhead_abi::memory_map::{CLINT_BASE, CLINT_MTIME, CLINT_MTIMECMP, MEMORY_BASE};
 use bulkhead_machine::config::{PlatformKind, PrefetcherConfig, PrefetcherKind, UnitPort};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
-use common::*;
 
 /// Far enough from the program to be in other lines.
 const DATA: u64 = MEMORY_BASE + 0x8_0000;

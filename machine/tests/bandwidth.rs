@@ -1,7 +1,6 @@
 //! Bandwidth controllers of memories: shares of harts that want more than there is, who waits for what, and who reaches the registers.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::bandwidth::*;
 use bulkhead_abi::cbqri::SRMCFG;
 use bulkhead_abi::memory_map::{BANDWIDTH_BASE, MEMORY_BASE};
@@ -10,7 +9,6 @@ use bulkhead_machine::config::{CapacityConfig, PlatformConfig};
 use bulkhead_machine::ledger::{Level, Resource};
 use bulkhead_machine::machine::{Machine, RunLimit};
 use bulkhead_machine::types::Tick;
-use common::*;
 
 const BLOCKS: u16 = 64;
 const MARK: u32 = 0x100;

@@ -1,14 +1,12 @@
 //! Programs on a cluster: harts with private first levels that a directory keeps coherent.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::memory_map::{CLINT_BASE, EXIT_BASE, MEMORY_BASE, UART_BASE};
 use bulkhead_machine::config::PlatformConfig;
 use bulkhead_machine::dram::controller::Turns;
 use bulkhead_machine::hart::IntervalConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::Tick;
-use common::*;
 
 /// After the programs of eight harts.
 const DATA: u64 = 0x20_0000;

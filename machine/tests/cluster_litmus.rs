@@ -15,10 +15,8 @@
 //! Each hart may also be in a cluster of its own, coherent with the others. What is forbidden stays so; SB and MP without fences must appear
 //! in order, because nothing of the pipeline is different. That was fixed before the first run, too.
 
-mod common;
-
-use common::litmus::*;
-use common::shapes;
+use crate::common::litmus::*;
+use crate::common::shapes;
 
 /// How many of many starts end in an outcome.
 fn count(

@@ -1,8 +1,7 @@
 //! The prefetchers of a cluster's second level and of its first levels: what a stream costs with and without them, in closed form; whose
 //! lines they take and who pays; and that neither windows nor numbers change a tick.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::cbqri::SRMCFG;
 use bulkhead_abi::hpm::Event;
 use bulkhead_abi::memory_map::MEMORY_BASE;
@@ -13,7 +12,6 @@ use bulkhead_machine::config::{
 use bulkhead_machine::ledger::{Booking, Level};
 use bulkhead_machine::machine::{Machine, RunLimit};
 use bulkhead_machine::types::{Tick, TileId};
-use common::*;
 
 const LINE: u64 = 64;
 const MARK: u32 = 0x100;

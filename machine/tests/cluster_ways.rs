@@ -1,13 +1,11 @@
 //! Which ways of a cluster's second level each hart fills, and which lines the fills replace, in closed form.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::memory_map::{LOCKDOWN_BASE, LOCKDOWN_FIRST, MEMORY_BASE};
 use bulkhead_machine::cache::CacheStatistics;
 use bulkhead_machine::config::{PlatformConfig, Replacement};
 use bulkhead_machine::ledger::{Level, Resource};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
-use common::*;
 
 /// Sets of the second level. Lines that are this many lines apart share a set, in the first level as well.
 const SETS: u64 = 256;

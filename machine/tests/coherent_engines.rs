@@ -1,8 +1,12 @@
 //! Coherent DMA engines beside the tiles: what an access costs, whose bytes it gets and leaves, what it does to the lines of harts, and what
 //! is refused.
 
-mod common;
-
+use crate::common::engines::{
+    CYCLE, ENGINE, LOCAL, OWN, SEEN, SOURCE, channel, chip, describe, memory_of, pattern, served,
+    start_and_wait, started, times, trip,
+};
+use crate::common::parts::*;
+use crate::common::*;
 use bulkhead_abi::dma::*;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::config::PlatformConfig;
@@ -10,12 +14,6 @@ use bulkhead_machine::ledger::Resource;
 use bulkhead_machine::machine::{Machine, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::{Owner, Tick, TileId};
-use common::engines::{
-    CYCLE, ENGINE, LOCAL, OWN, SEEN, SOURCE, channel, chip, describe, memory_of, pattern, served,
-    start_and_wait, started, times, trip,
-};
-use common::parts::*;
-use common::*;
 
 /// Bytes of a line.
 const LINE: u64 = 64;

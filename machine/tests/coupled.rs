@@ -1,7 +1,6 @@
 //! Tightly coupled memories beside caches: closed forms, order, windows, and who waited for whom at their ports.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::dma::*;
 use bulkhead_abi::memory_map::{DMA_BASE, EXIT_BASE, MEMORY_BASE, TCM_BASE, TCM_WINDOW};
 use bulkhead_machine::config::{
@@ -13,7 +12,6 @@ use bulkhead_machine::local_tile::LocalMemoryStatistics;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::{Owner, Tick, TileId};
-use common::*;
 
 const ENGINE: TileId = 50;
 const LIMIT: RunLimit = RunLimit { ticks: 20_000_000 };

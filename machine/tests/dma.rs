@@ -1,8 +1,8 @@
 //! DMA engines of a mesh: closed forms of their transfers, descriptors, errors, interrupts, and what they leave untouched on other tiles.
 //! (Order and independence of windows: `dma_order.rs`.)
 
-mod common;
-
+use crate::common::dma::*;
+use crate::common::*;
 use bulkhead_abi::dma::*;
 use bulkhead_abi::memory_map::{EXTERNAL_MEMORY, MEMORY_BASE, TILE_REGISTERS, TILE_START};
 use bulkhead_machine::config::{DmaConfig, PlatformConfig};
@@ -11,8 +11,6 @@ use bulkhead_machine::local_tile::{GuardRule, dma_owner};
 use bulkhead_machine::machine::Machine;
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::{Tick, TileId};
-use common::dma::*;
-use common::*;
 
 /// Ticks of a packet with this many bytes after its header over this many hops, as in `mesh.rs`.
 const fn trip(hops: u64, payload: u64) -> Tick {

@@ -1,14 +1,12 @@
 //! The order in which DMA engines' writes appear; and no result depends on windows, visits, numbers, or tiles that share nothing.
 
-mod common;
-
+use crate::common::dma::*;
+use crate::common::*;
 use bulkhead_abi::dma::*;
 use bulkhead_abi::memory_map::{EXTERNAL_MEMORY, MEMORY_BASE};
 use bulkhead_machine::config::PlatformConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::{Tick, TileId};
-use common::dma::*;
-use common::*;
 
 /// The sign that tells a reader that the data has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,9 @@
 //! Doorbells: harts of different tiles interrupt each other. Closed form, order, who may ring, windows, numbers, and no ring that is lost.
 
-mod common;
-
+use crate::common::doorbells::*;
+use crate::common::interrupts::{CYCLE, SEEN, interrupted_chip, rounds};
+use crate::common::parts::*;
+use crate::common::*;
 use bulkhead_abi::doorbell::bell;
 use bulkhead_abi::memory_map::{DMA_BASE, MEMORY_BASE};
 use bulkhead_machine::config::PlatformConfig;
@@ -9,10 +11,6 @@ use bulkhead_machine::hart::IntervalConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::{Owner, Tick, TileId};
-use common::doorbells::*;
-use common::interrupts::{CYCLE, SEEN, interrupted_chip, rounds};
-use common::parts::*;
-use common::*;
 
 const LIMIT: RunLimit = RunLimit { ticks: 20_000_000 };
 const DATA: u64 = MEMORY_BASE + 0x40_0000;

@@ -1,7 +1,11 @@
 //! DMA engines beside the tiles of a bare chip, and second ports of memories: closed forms, order, windows, and who waited for whom.
 
-mod common;
-
+use crate::common::engines::{
+    ALIAS, BEFORE, BURST, CYCLE, ENGINE, LOCAL, OWN, PORT, SEEN, SOURCE, channel, chip, describe,
+    memory_of, pattern, start_and_wait, started, there_and_back, times, transfer, trip,
+};
+use crate::common::parts::*;
+use crate::common::*;
 use bulkhead_abi::dma::*;
 use bulkhead_abi::memory_map::{DMA_BASE, DMA_SIZE, MEMORY_BASE};
 use bulkhead_machine::config::PlatformConfig;
@@ -9,12 +13,6 @@ use bulkhead_machine::ledger::Resource;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::{Owner, Tick, TileId};
-use common::engines::{
-    ALIAS, BEFORE, BURST, CYCLE, ENGINE, LOCAL, OWN, PORT, SEEN, SOURCE, channel, chip, describe,
-    memory_of, pattern, start_and_wait, started, there_and_back, times, transfer, trip,
-};
-use common::parts::*;
-use common::*;
 
 const LIMIT: RunLimit = RunLimit { ticks: 20_000_000 };
 

@@ -1,13 +1,11 @@
 //! Performance events: exact counts in closed form, overflow interrupts at the exact event, filters by mode.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::hpm::{Event, NOT_MACHINE, NOT_USER, OVERFLOW, OVERFLOW_INTERRUPT};
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::config::PlatformKind;
 use bulkhead_machine::hart::Hart;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
-use common::*;
 
 const DATA: u64 = MEMORY_BASE + 0x10_0000;
 const LINE: u64 = 64;

@@ -1,14 +1,12 @@
 //! The guard at a local memory's port: what it admits, what a refused request costs and changes, and that no program can change its
 //! rules.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::memory_map::{MEMORY_BASE, TILE_DOORBELL, TILE_REGISTERS, TILE_START};
 use bulkhead_machine::config::PlatformConfig;
 use bulkhead_machine::local_tile::GuardRule;
 use bulkhead_machine::machine::{Machine, MachineError, Outcome, RunLimit};
 use bulkhead_machine::types::Tick;
-use common::*;
 
 const LIMIT: RunLimit = RunLimit { ticks: 1_000_000 };
 const BEFORE: u32 = 0x100;

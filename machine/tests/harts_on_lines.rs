@@ -1,13 +1,11 @@
 //! Two harts of a tile: they see each other's stores and end each other's reservations, and whatever they do, memory ends up as the
 //! programs say.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::config::{CacheConfig, Replacement};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::Tick;
-use common::*;
 use proptest::prelude::*;
 
 /// Where the programs of both harts and their data are in the tile's memory.

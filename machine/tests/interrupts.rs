@@ -1,7 +1,8 @@
 //! Interrupts of DMA engines at the controllers of tiles and clusters: closed forms, order, windows, and no line that is lost or stuck.
 
-mod common;
-
+use crate::common::interrupts::*;
+use crate::common::parts::*;
+use crate::common::*;
 use bulkhead_abi::dma::*;
 use bulkhead_abi::memory_map::PLIC_BASE;
 use bulkhead_abi::plic::{CLAIM, CONTEXT_SIZE, ENABLE, ENABLE_SIZE, THRESHOLD, context, source};
@@ -10,9 +11,6 @@ use bulkhead_machine::hart::IntervalConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::{Tick, TileId};
-use common::interrupts::*;
-use common::parts::*;
-use common::*;
 
 const LIMIT: RunLimit = RunLimit { ticks: 20_000_000 };
 const MSTATUS: u32 = 0x300;

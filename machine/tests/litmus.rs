@@ -6,15 +6,13 @@
 //! places of its variables and old lines in the caches. What the model forbids never happens; without fences the outcomes show
 //! that only late stores, or reads that overtake writes, explain.
 
-mod common;
-
+use crate::common::litmus::{
+    ADDRESS, Do, Do::*, FOUND, VARIABLES, X, Y, chosen, count_starts, lines, perform,
+};
+use crate::common::*;
 use bulkhead_abi::memory_map::{EXTERNAL_MEMORY, MEMORY_BASE, TCM_BASE, TCM_WINDOW};
 use bulkhead_machine::config::{Channels, LocalMemoryConfig, PlatformKind};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
-use common::litmus::{
-    ADDRESS, Do, Do::*, FOUND, VARIABLES, X, Y, chosen, count_starts, lines, perform,
-};
-use common::*;
 use proptest::prelude::*;
 
 /// The first of the lines that are in external memory on a mesh.

@@ -5,14 +5,12 @@
 //! test also shows that cycles are instructions, the latency of hits and the stalls, and nothing else. What it does not know: harts that execute
 //! out of order.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::hpm::Event;
 use bulkhead_abi::memory_map::{CLINT_BASE, MEMORY_BASE};
 use bulkhead_machine::config::PlatformKind;
 use bulkhead_machine::hart::HartConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
-use common::*;
 use std::collections::BTreeMap;
 
 const DATA: u64 = MEMORY_BASE + 0x10_0000;
@@ -72,7 +70,7 @@ fn counted(
         p.csr(1, MIE, ZERO).word(FENCE).word(WFI).spin();
         let config = match cluster {
             false => platform(PlatformKind::Bare, 1),
-            true => common::cluster(1),
+            true => crate::common::cluster(1),
         };
         let mut machine = Machine::new(&config).expect("valid");
         tables(&mut machine);

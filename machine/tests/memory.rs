@@ -3,14 +3,12 @@
 //! Chips without data transfer units: every tile repeatedly writes its own part of the memory, in lines that evict each other
 //! from its caches. The tests check the final contents of memory, which tile waited for which, and how long everything took.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::config::PlatformKind;
 use bulkhead_machine::ledger::Resource;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::{Tick, TileId};
-use common::*;
 use std::collections::BTreeSet;
 
 const TILES: TileId = 4;

@@ -1,14 +1,12 @@
 //! Svpbmt: pages whose accesses pass the caches, on a tile with private caches and on a cluster.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE};
 use bulkhead_machine::config::{MemoryConfig, PlatformConfig, PlatformKind};
 use bulkhead_machine::ledger::Level;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::{Tick, TileId};
-use common::*;
 
 const MSTATUS: u32 = 0x300;
 const MTVEC: u32 = 0x305;

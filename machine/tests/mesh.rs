@@ -1,8 +1,7 @@
 //! Tiles with local memories on a mesh: closed forms of their accesses, ports, faults, doorbells, and the order in which tiles see each
 //! other's stores. (Which outcomes are allowed: `litmus.rs`.)
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::memory_map::{
     CLINT_BASE, CLINT_MSIP, EXTERNAL_MEMORY, MEMORY_BASE, TILE_CORE, TILE_DOORBELL, TILE_REGISTERS,
     TILE_START,
@@ -11,7 +10,6 @@ use bulkhead_machine::config::PlatformConfig;
 use bulkhead_machine::ledger::Resource;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::{Owner, Tick, TileId};
-use common::*;
 
 const BEFORE: u32 = 0x100;
 const SEEN: u32 = 0x101;

@@ -1,14 +1,12 @@
 //! Windows that move or close while their lines are in the caches: a dirty line goes to the memory that it comes from, and the kernel's
 //! command makes it safe to give memory away.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::dtu::*;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE};
 use bulkhead_machine::config::PlatformKind;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::Tick;
-use common::*;
 
 /// The tile's program is in window 1, its data in window 0, which later gets other memory.
 const CODE: u64 = MEMORY_BASE + PMP_WINDOW_SIZE;

@@ -3,14 +3,12 @@
 //! Chips without data transfer units: every tile has the whole memory, through caches that know nothing of other tiles' caches. A
 //! store is visible once it has been flushed, and a load gets the new value if its line was flushed beforehand.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::config::{PlatformConfig, PlatformKind, Topology};
 use bulkhead_machine::hart::IntervalConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::{Tick, TileId};
-use common::*;
 
 /// The flag, in a line of its own.
 const FLAG: u64 = MEMORY_BASE + 0x8_0000;

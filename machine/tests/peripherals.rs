@@ -1,7 +1,8 @@
 //! Peripherals beside the tiles: storage, camera, streaming accelerator. What they move, how fast, whom they belong to, and what they refuse.
 
-mod common;
-
+use crate::common::interrupts::{MEI, SEEN, listen, wakes};
+use crate::common::parts::*;
+use crate::common::*;
 use bulkhead_abi::memory_map::{DMA_BASE, MEMORY_BASE};
 use bulkhead_abi::peripheral::*;
 use bulkhead_abi::plic::source;
@@ -11,9 +12,6 @@ use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::peripheral::content;
 use bulkhead_machine::types::{Owner, Tick, TileId};
-use common::interrupts::{MEI, SEEN, listen, wakes};
-use common::parts::*;
-use common::*;
 
 const DEVICE: TileId = 60;
 const LIMIT: RunLimit = RunLimit { ticks: 40_000_000 };

@@ -4,13 +4,11 @@
 //! A chain of loads cannot overlap, so both pipelines see the same latency, up to a few cycles. Independent loads that miss overlap out of
 //! order as far as the cache has miss registers.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::config::{PlatformConfig, PlatformKind};
 use bulkhead_machine::hart::IntervalConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
-use common::*;
 
 const DATA: u64 = 0x10_0000;
 const LOADS: u64 = 512;

@@ -1,8 +1,7 @@
 //! Where requests meet in one tick, their ports decide, and nothing else: chips whose tiles have other numbers, at the same places and ports, do
 //! the same at the same ticks.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::dtu::{Command, Opcode, TLB_READ, TLB_WRITE};
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::config::{
@@ -11,7 +10,6 @@ use bulkhead_machine::config::{
 use bulkhead_machine::hart::IntervalConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::{Tick, TileId};
-use common::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

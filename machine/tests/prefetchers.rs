@@ -1,14 +1,12 @@
 //! Prefetchers of a whole chip: what programs compute is what they compute without, whatever is fetched ahead; ticks depend on no window; and the events
 //! count.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::hpm::Event;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::config::{PlatformConfig, PlatformKind, PrefetcherConfig, PrefetcherKind};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::Tick;
-use common::*;
 use proptest::prelude::*;
 
 const DATA: u64 = MEMORY_BASE + 0x8_0000;

@@ -1,7 +1,6 @@
 //! Ssqosid and the capacity controller of a cluster: what a program reads and writes, and what its limits do, in closed form.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::cbqri::*;
 use bulkhead_abi::memory_map::{CAPACITY_BASE, LOCKDOWN_BASE, LOCKDOWN_FIRST, MEMORY_BASE};
 use bulkhead_machine::cache::CacheStatistics;
@@ -10,7 +9,6 @@ use bulkhead_machine::ledger::{Booking, Level, Resource};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::statistics::CacheReport;
 use bulkhead_machine::types::Tick;
-use common::*;
 
 /// Sets of the second level. Lines that are this many lines apart share a set, in the first level as well.
 const SETS: u64 = 256;

@@ -5,9 +5,7 @@
 //! order of their accesses. Every outcome of the machine must be one of those. What it does not know: accesses that overlap in part,
 //! and how the machine works.
 
-mod common;
-
-use common::litmus::*;
+use crate::common::litmus::*;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use std::collections::BTreeSet;

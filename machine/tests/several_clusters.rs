@@ -1,7 +1,6 @@
 //! Several clusters in one chip, and tiles beside them: their caches know nothing of each other.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::memory_map::{EXIT_BASE, MEMORY_BASE, PMP_WINDOW_SIZE};
 use bulkhead_machine::config::{
     CacheConfig, Channels, CoreConfig, MemoryConfig, PlatformConfig, Topology,
@@ -10,7 +9,6 @@ use bulkhead_machine::hart::{HartConfig, IntervalConfig};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::statistics::HartReport;
 use bulkhead_machine::types::{Tick, TileId};
-use common::*;
 
 const DATA: u64 = MEMORY_BASE + 0x20_0000;
 const LIMIT: RunLimit = RunLimit { ticks: 20_000_000 };

@@ -1,12 +1,10 @@
 //! Tiles of a mesh share decoded code ([`SharedBlocks`](bulkhead_machine::hart::SharedBlocks)). No tile may notice: each runs what is in its
 //! own memory, as if it were alone. Here tiles have the same code, nearly the same, and code that changes while others run it.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::machine::{Machine, RunLimit};
 use bulkhead_machine::types::TileId;
-use common::*;
 
 const FENCE_I: u32 = 0x0000_100f;
 /// Where programs keep their results.

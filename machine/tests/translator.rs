@@ -1,7 +1,6 @@
 //! Address translators in front of memories: names of bytes, colours in the shared second level, and what an access costs.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::dma::*;
 use bulkhead_abi::memory_map::{DMA_BASE, MEMORY_BASE, PMP_WINDOW_SIZE};
 use bulkhead_abi::translator::insert_bits;
@@ -9,7 +8,6 @@ use bulkhead_machine::config::{DmaConfig, EngineConfig, MemoryConfig, PlatformCo
 use bulkhead_machine::ledger::Level;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::{Owner, TileId};
-use common::*;
 use std::ops::Range;
 
 /// The memory behind the translator, and its second port.

@@ -1,7 +1,6 @@
 //! Data transfer units in whole machines: real programs on real timing.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::dtu::*;
 use bulkhead_abi::marker::{MarkerKind, Since};
 use bulkhead_abi::memory_map::{CLINT_BASE, CLINT_MTIMECMP, DTU_BASE, DTU_SIZE, MEMORY_BASE};
@@ -11,7 +10,6 @@ use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::trace::{TraceOptions, Tracer, proto};
 use bulkhead_machine::types::{Owner, TileId};
-use common::*;
 use prost::Message;
 use sha2::{Digest as _, Sha256};
 

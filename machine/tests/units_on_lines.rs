@@ -1,7 +1,6 @@
 //! Data transfer units and the lines of the caches: when the bytes of a transfer become visible, and that no others move.
 
-mod common;
-
+use crate::common::*;
 use bulkhead_abi::dtu::*;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::config::{PlatformConfig, PlatformKind, UnitPort};
@@ -10,7 +9,6 @@ use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::timeline::Event;
 use bulkhead_machine::types::Tick;
-use common::*;
 
 /// Where the unit's data is in the tile's share.
 const DATA: u64 = MEMORY_BASE + 0x4_0000;

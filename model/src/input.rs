@@ -31,9 +31,24 @@ fn size(bytes: u64) -> String {
 /// Reads a regular file of at most this many bytes.
 ///
 /// # Errors
-/// The system's error; [`ErrorKind::InvalidInput`] for a folder, a pipe, a device or a socket, and for a file that is larger or becomes
-/// larger while it is read.
+/// As for [`open`], and if the file becomes larger while it is read.
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
+    let (file, length) = open(path, limit)?;
+    let mut bytes = Vec::new();
+    // Files with generated contents report that they are empty.
+    bytes.try_reserve_exact(usize::try_from(length).unwrap_or(0))?;
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > limit {
+        true => Err(refused(format!("it is larger than {}", size(limit)))),
+        false => Ok(bytes),
+    }
+}
+
+/// Opens a regular file of at most this many bytes. Returns its length, too.
+///
+/// # Errors
+/// The system's error; [`ErrorKind::InvalidInput`] for a folder, a pipe, a device or a socket, and for a file that is larger.
+pub fn open(path: &Path, limit: u64) -> Result<(File, u64), Error> {
     // Opening a pipe would wait for a writer, so the kind is checked first; and the opened file is checked again, because the name may
     // refer to something else by then.
     let check = |about: std::fs::Metadata| match about.is_file() {
@@ -47,14 +62,7 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     check(std::fs::metadata(path)?)?;
     let file = File::open(path)?;
     let length = check(file.metadata()?)?;
-    let mut bytes = Vec::new();
-    // Files with generated contents report that they are empty.
-    bytes.try_reserve_exact(usize::try_from(length).unwrap_or(0))?;
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > limit {
-        true => Err(refused(format!("it is larger than {}", size(limit)))),
-        false => Ok(bytes),
-    }
+    Ok((file, length))
 }
 
 /// The same for UTF-8 text of at most [`TEXT_LIMIT`] bytes.

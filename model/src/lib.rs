@@ -37,7 +37,7 @@ pub use load::{
     task_system_names,
 };
 pub use platform::Platform;
-pub use programs::Programs;
+pub use programs::{HostKind, Programs};
 pub use system::System;
 pub use tasks::TaskSystem;
 pub use text::closest;

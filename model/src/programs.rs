@@ -1,9 +1,21 @@
-//! Program names that a description may use.
+//! Names of programs and host files that a description may use.
 //!
-//! Why it exists: an unknown program name is refused before anything runs. What it deliberately does not know: what programs are and how
-//! they are built.
+//! Why it exists: an unknown program name, or a file that is not there, is refused before anything runs. What it deliberately does not know:
+//! what programs are and how they are built, where files are, and what is in them.
 
-/// The programs that a system may name. The runner knows them; the model only asks.
+use crate::error::{Diagnostic, Problem};
+use crate::node::Node;
+
+/// A host file or a folder that a description names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostKind {
+    /// A file.
+    File,
+    /// A folder.
+    Folder,
+}
+
+/// The programs that a system may name, and the host files beside it. The runner knows them; the model only asks.
 pub trait Programs {
     /// Whether a program with this name exists.
     fn contains(&self, name: &str) -> bool;
@@ -18,6 +30,28 @@ pub trait Programs {
     fn application_refusal(&self, name: &str) -> Option<(String, String)> {
         self.refusal(name)
     }
+    /// Why the host cannot read a file or a folder of this name: the path that was looked at, and the cause. `None` if it can, or if nobody
+    /// knows where files are.
+    fn unreadable(&self, _name: &str, _kind: HostKind) -> Option<(String, String)> {
+        None
+    }
+}
+
+/// Reports a file or a folder in this attribute that the host cannot read.
+pub(crate) fn check_host_file(
+    programs: Option<&dyn Programs>,
+    (node, attribute): (&Node, &str),
+    (written, kind): (&str, HostKind),
+    errors: &mut Vec<Diagnostic>,
+) {
+    let found = programs.and_then(|programs| programs.unreadable(written, kind));
+    let Some((name, cause)) = found else { return };
+    let help = match kind {
+        HostKind::File => "name a file by its path from the folder of the description",
+        HostKind::Folder => "name a folder by its path from the folder of the description",
+    };
+    let problem = Problem::Unreadable { name, cause };
+    errors.push(Diagnostic::new(problem, node.place(attribute), help));
 }
 
 impl Programs for Vec<String> {

@@ -132,13 +132,13 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
 }
 
 /// The machine takes the chip of each run of a system. What it refuses depends on more than the description says, such as the length of
-/// a slot; everything else, the model has refused with its place.
+/// a slot, or the host's room for memories; everything else, the model has refused with its place.
 ///
 /// # Errors
 /// What the machine refuses.
 pub fn accepted(system: &System) -> Result<(), Error> {
     for run in system.runs() {
-        convert_system(run, None).validate()?;
+        convert_system(run, None).check()?;
     }
     Ok(())
 }
@@ -565,6 +565,8 @@ fn network(network: &platform::Network, cycle: u64) -> NetworkConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bulkhead_machine::hart::config::LATENCY_MAX;
+    use bulkhead_model::grammar::Kind;
     use bulkhead_model::{LoadOptions, load_platform, platform_names};
 
     #[test]
@@ -676,5 +678,53 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// The greatest latency of a description is the greatest of the machine, whose schedules hold no more.
+    #[test]
+    fn latencies_have_one_limit() {
+        let pipeline = bulkhead_model::grammar::element("pipeline").expect("it is an element");
+        for name in [
+            "load-to-use",
+            "multiply",
+            "divide",
+            "fp-add",
+            "fp-multiply",
+            "fp-fma",
+            "fp-divide",
+            "fp-sqrt",
+        ] {
+            let attribute = pipeline.attribute(name).expect("it is an attribute");
+            let max = u64::from(LATENCY_MAX);
+            assert_eq!(attribute.kind, Kind::Integer { min: 1, max }, "{name}");
+            let load = |cycles: u64| {
+                let options = LoadOptions {
+                    overrides: vec![format!("pipeline@{name}={cycles}")],
+                    ..LoadOptions::default()
+                };
+                load_platform("single", &options).map(|platform| convert(&platform).validate())
+            };
+            assert_eq!(load(max), Ok(Ok(())), "{name}");
+            assert!(load(max + 1).is_err(), "{name}");
+        }
+    }
+
+    /// A chip that no host can hold, by its size alone: `check` builds no machine.
+    #[test]
+    fn memories_without_room_are_refused_before_a_machine_is_built() {
+        let text = r#"<system name="s" paradigm="bare" platform="epiphany3"><domain name="d"><app name="a" program="x"/></domain></system>"#;
+        let system = bulkhead_model::load_system_text("s", text, &LoadOptions::default());
+        let mut system = system.expect("valid");
+        accepted(&system).expect("a host has as much");
+        for memory in &mut system.platform.memories {
+            memory.size.0 = 1 << 62;
+        }
+        let refused = accepted(&system).expect_err("no host has as much");
+        assert_eq!(refused.code(), crate::error::exit::BAD_INPUT);
+        let said = refused.to_string();
+        assert!(
+            said.contains("this computer has no room for them"),
+            "{said}"
+        );
     }
 }

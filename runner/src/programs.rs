@@ -4,10 +4,11 @@
 //! relative to the description: a folder with a Cargo package, or a finished ELF file. Cargo decides what must be rebuilt; there is no
 //! other cache. What this module deliberately does not know: what the programs do.
 
+mod named;
+
 use crate::cargo::Build;
 pub use crate::cargo::{PROFILE, TARGET};
 use crate::error::Error;
-use crate::loadable;
 use crate::manifests::metadata;
 use crate::place;
 use crate::{ada_programs, c_programs};
@@ -33,59 +34,6 @@ pub struct Library {
     /// Folder of the description: paths are relative to it.
     base: PathBuf,
     known: BTreeMap<String, (String, String)>,
-}
-
-impl bulkhead_model::Programs for Library {
-    fn contains(&self, name: &str) -> bool {
-        self.known.contains_key(name)
-            || self.own(name).is_some()
-            || self.task_folder(name).is_some()
-    }
-
-    fn names(&self) -> Vec<String> {
-        let known = self.known.keys();
-        let known = known.filter(|name| !name.starts_with("tiled/")).cloned();
-        self.beside().into_iter().chain(known).collect()
-    }
-
-    fn refusal(&self, name: &str) -> Option<(String, String)> {
-        if self.known.contains_key(name) {
-            return None;
-        }
-        let (folder, source) = match self.own(name)? {
-            Own::Elf(path) => return is_program(name, &path).err().and_then(explained),
-            Own::C(_) => return None,
-            Own::Package(folder) => (folder, None),
-            Own::Binary(folder, source) => (folder, Some(source)),
-        };
-        // If Cargo cannot read the package, building it says why.
-        let folder = absolute(&Path::new(".").join(folder)).ok()?;
-        let metadata = metadata(&folder).ok()?;
-        let all = binaries(&metadata, &folder);
-        binary_of(&all, name, source.as_deref())
-            .err()
-            .and_then(explained)
-    }
-
-    fn application_refusal(&self, name: &str) -> Option<(String, String)> {
-        let is_known = self.known.contains_key(name);
-        match self.own(name).filter(|_| !is_known) {
-            Some(Own::Elf(path)) => is_application(name, &path).err().and_then(explained),
-            _ => self.refusal(name),
-        }
-    }
-}
-
-/// Whether a manager could load a finished program.
-fn is_application(name: &str, path: &Path) -> Result<(), Error> {
-    is_program(name, path)?;
-    loadable::check(name, &place::read(path)?)
-}
-
-/// The cause and the remedy of an error that has both.
-fn explained(error: Error) -> Option<(String, String)> {
-    let remedy = error.remedy()?.to_owned();
-    Some((error.to_string(), remedy))
 }
 
 impl Library {
@@ -694,6 +642,7 @@ fn lock(folder: &Path) -> Result<std::fs::File, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::loadable;
     use serde_json::json;
 
     #[test]

@@ -518,7 +518,8 @@ pub fn fuzz(root: &Path, only: Option<&str>, cases: u32) -> Result<bool, String>
             "-p",
             "bulkhead-machine",
             "--test",
-            "rvwmo",
+            "all",
+            "rvwmo::",
         ],
     );
     model.variable = Some(("PROPTEST_CASES", cases.div_ceil(4).to_string()));

@@ -32,7 +32,7 @@ pub fn check(options: &Check) -> Outcome {
     };
     if bulkhead_model::root(&options.system, &load) == Root::Platform {
         let platform = load_platform(&options.system, &load)?;
-        convert(&platform).validate().map_err(Error::from)?;
+        convert(&platform).check().map_err(Error::from)?;
         return check_platform(&platform, options.json);
     }
     let meaning = meaning(&options.meaning);

@@ -170,6 +170,8 @@ struct Blocked {
     waiter: Waiter,
     /// The unit writes the whole line.
     whole: bool,
+    /// It lacks a register of the second level, and not one of its first level.
+    second: bool,
 }
 
 impl Blocked {
@@ -183,6 +185,7 @@ impl Blocked {
             owner,
             waiter,
             whole,
+            second: false,
         }
     }
 }

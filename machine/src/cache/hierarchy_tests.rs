@@ -297,6 +297,74 @@ fn each_stretch_of_a_wait_is_booked_to_whom_ended_it() {
     assert_eq!(waited, [0, 0, 180, 270]);
 }
 
+impl Bench {
+    /// A fetch of the hart.
+    fn fetch(&mut self, now: Tick, address: u64, owner: Owner) -> Outcome {
+        let outcome = match self.tile.fetch_hit(now, address) {
+            Some(outcome) => outcome,
+            None => self.tile.fetch_miss(now, address, owner, &mut self.below),
+        };
+        self.settle(now);
+        outcome
+    }
+
+    /// The owners for whom an owner waited, for which cache's registers and how long.
+    fn register_waits(&self, victim: Owner) -> Vec<(Owner, Resource, Tick)> {
+        let all = self.below.ledger.bookings();
+        let own = all.iter().filter(|booking| booking.victim == victim);
+        own.map(|booking| (booking.culprit, booking.resource, booking.ticks))
+            .collect()
+    }
+}
+
+#[test]
+fn waits_for_registers_of_instructions_name_their_owner() {
+    let mut b = Bench::new();
+    b.fetch(0, 0x1000, A);
+    b.fetch(10, 0x2000, A);
+    b.fetch(20, 0x3000, B);
+    b.complete(200);
+    assert_eq!(b.register_waits(B), [(A, Resource::Mshr(Level::L1i), 180)]);
+    assert_eq!(b.below.reads[1], (224, 0x3000, 0));
+}
+
+/// The second level has three registers, two for data of A and one for its instructions. B has a register of its first level for either kind of
+/// access, and waits when the second level has been looked up.
+#[test]
+fn waits_for_registers_of_the_second_level_name_their_owner() {
+    let c = Owner::new(0, 3);
+    for fetch in [true, false] {
+        let mut b = Bench::new();
+        b.data(0, 0x1000, false, A);
+        b.fetch(0, 0x2000, c);
+        let other = if fetch { 0x3000 } else { 0x4000 };
+        match fetch {
+            true => b.data(0, other, false, A),
+            false => b.fetch(0, other, c),
+        };
+        match fetch {
+            true => b.fetch(100, 0x5000, B),
+            false => b.data(100, 0x5000, false, B),
+        };
+        assert_eq!(b.below.reads.len(), 3);
+        // A line of the other kind comes first.
+        let first = if fetch { A } else { c };
+        if !fetch {
+            b.below.reads.swap(0, 1);
+        }
+        b.complete(200);
+        let waited = 200 - (100 + 24);
+        assert_eq!(
+            b.register_waits(B),
+            [(first, Resource::Mshr(Level::L2), waited)]
+        );
+        // It looks the line up again.
+        let last = b.below.reads.last().expect("it reads");
+        assert_eq!((last.0, last.1), (224, 0x5000));
+        assert_eq!(b.below.accounts[3].waited, waited);
+    }
+}
+
 /// A bench whose second level has these lines of different sets, and whose first level has none of them.
 fn only_in_the_second(lines: &[u64]) -> Bench {
     let mut b = Bench::new();

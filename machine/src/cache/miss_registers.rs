@@ -170,6 +170,7 @@ impl Hierarchy {
             self.blocked.push_back(Blocked {
                 ready: now - again,
                 booked: now,
+                second: self.second.is_some(),
                 ..*access
             });
             return None;
@@ -297,7 +298,7 @@ impl Hierarchy {
         };
         let unit = matches!(first.waiter, Waiter::Unit { .. }) && !self.unit_first;
         let level = match first.waiter {
-            _ if unit => Level::L2,
+            _ if unit || first.second => Level::L2,
             Waiter::Fetch { .. } => Level::L1i,
             _ => Level::L1d,
         };
@@ -326,15 +327,21 @@ impl Hierarchy {
             let unit = matches!(waiter, Waiter::Unit { .. }) && !self.unit_first;
             // Its line may have come, or be on its way from the second level, for another access.
             let there = !unit && self.first(waiter).0.cache.contains(first.line);
-            let full = || self.misses.iter().all(|m| m.busy) || !self.may_push_out();
-            if !there && full() {
+            let taken = !there && self.misses.iter().all(|m| m.busy);
+            if taken || !there && !self.may_push_out() {
+                // If both levels lack one, it is the first level's.
+                let free = taken && self.first_register(now, &first).is_some();
+                self.blocked[0].second = free && self.second.is_some();
                 return;
             }
             let start = match unit || whole || there {
                 true => Some(now.max(first.ready)),
                 false => self.first_register(now, &first),
             };
-            let Some(start) = start else { return };
+            let Some(start) = start else {
+                self.blocked[0].second = false;
+                return;
+            };
             self.book_blocked(now, holder, lower);
             let access = self.blocked.pop_front();
             let mut access = access.expect("the first one waits");

@@ -11,10 +11,11 @@ mod ahead;
 mod outside;
 mod probed;
 mod transaction;
+mod waiting;
 
 pub(super) use self::ahead::{Foreseeing, Presence};
 use self::probed::Surrenders;
-use self::transaction::{Holders, Memory, Transaction, Waiting};
+use self::transaction::{Blocker, Ended, Holders, Lacks, Memory, Transaction, Waiting};
 use super::capacity::Capacity;
 #[cfg(test)]
 use super::messages::Coverage;
@@ -59,8 +60,8 @@ pub struct Directory {
     pub capacity: Capacity,
     /// Requests of the capacity controller that are done; the caller takes them.
     pub reclaimed: Vec<(Port, Account)>,
-    /// Something has ended for which a request may wait.
-    ended: bool,
+    /// What has ended, as far as requests may wait for it.
+    ended: Vec<Ended>,
     /// Maximum number of lines that memory may be asked for at once; if the registers are divided, at once for one port.
     limit: usize,
     /// Each port has miss registers of its own.
@@ -91,7 +92,7 @@ impl Directory {
             coherent: false,
             capacity: Capacity::by_port(),
             reclaimed: Vec::new(),
-            ended: false,
+            ended: Vec::new(),
             limit: config.mshrs as usize,
             divided: false,
             length: config.line as usize,
@@ -258,80 +259,13 @@ impl Directory {
         };
         let blocker = before.map(|w| self.owner(w.ask.port));
         let started = match blocker {
-            Some(blocker) => Err((ask, blocker)),
+            Some(owner) => Err((ask, Blocker::line(owner))),
             None => self.start(now, ask, ledger),
         };
         if let Err((ask, blocker)) = started {
             self.wait_or_drop(now, ask, blocker);
         }
         self.settle(now, ledger);
-    }
-
-    /// Begins what has waited for something that has ended.
-    fn settle(&mut self, now: Tick, ledger: &mut Ledger) {
-        self.surrender(now, ledger);
-        while std::mem::take(&mut self.ended) && !self.waiting.is_empty() {
-            self.again(now, ledger);
-            self.surrender(now, ledger);
-        }
-    }
-
-    /// Lets every request that waits try again, the oldest first.
-    fn again(&mut self, now: Tick, ledger: &mut Ledger) {
-        // Requests that go on waiting move behind those that have not tried yet, so their order stays.
-        let (all, mut kept) = (self.waiting.len(), 0);
-        for _ in 0..all {
-            let waiting = self.waiting.pop_front();
-            let mut waiting = waiting.expect("each request tries once");
-            let waited = now - waiting.since;
-            let victim = self.owner(waiting.ask.port);
-            let culprit = waiting.blocker;
-            let line = waiting.ask.line;
-            let mut tried = self.waiting.range(self.waiting.len() - kept..);
-            let before = tried.find(|w| w.ask.line == line);
-            let blocker = before
-                .map(|w| self.owner(w.ask.port))
-                .or_else(|| self.would_wait(&waiting.ask));
-            if blocker == Some(waiting.blocker) {
-                self.waiting.push_back(waiting);
-                kept += 1;
-                continue;
-            }
-            let resource = Resource::Directory(self.tile);
-            ledger.wait(&mut waiting.ask.account, victim, culprit, resource, waited);
-            let outcome = match blocker {
-                Some(blocker) => Err((waiting.ask, blocker)),
-                None => self.start(now, waiting.ask, ledger),
-            };
-            if let Err((ask, blocker)) = outcome {
-                self.waiting.push_back(Waiting {
-                    ask,
-                    since: now,
-                    blocker,
-                });
-                kept += 1;
-            }
-        }
-    }
-
-    /// The hart that a request would wait for, because of its line or of miss registers.
-    fn would_wait(&self, ask: &Ask) -> Option<Owner> {
-        self.blocker(ask.line).or_else(|| self.full(ask))
-    }
-
-    /// The hart that a request would wait for because no miss register is free.
-    fn full(&self, ask: &Ask) -> Option<Owner> {
-        let asks = match self.cache.slot_of(ask.line) {
-            Some(slot) => self.upgrades(ask, slot),
-            None => true,
-        };
-        if !asks {
-            return None;
-        }
-        let counts = |t: &&Transaction| t.is_below() && (!self.divided || t.ask.port == ask.port);
-        let mut reads = self.transactions.iter().filter(counts);
-        let first = reads.next()?;
-        (1 + reads.count() >= self.limit).then(|| self.owner(first.ask.port))
     }
 
     /// Whether a request needs a line alone, and the line is here but may be in other clusters, too.
@@ -342,10 +276,10 @@ impl Directory {
     /// Begins a request.
     ///
     /// # Errors
-    /// The request, and the hart that it waits for.
-    fn start(&mut self, now: Tick, ask: Ask, ledger: &mut Ledger) -> Result<(), (Ask, Owner)> {
-        if let Some(blocker) = self.blocker(ask.line) {
-            return Err((ask, blocker));
+    /// The request, and what it waits for.
+    fn start(&mut self, now: Tick, ask: Ask, ledger: &mut Ledger) -> Result<(), (Ask, Blocker)> {
+        if let Some(owner) = self.blocker(ask.line) {
+            return Err((ask, Blocker::line(owner)));
         }
         let (line, port) = (ask.line, ask.port);
         let mut transaction = Transaction {
@@ -356,6 +290,7 @@ impl Directory {
             memory: Memory::Nothing,
             looked: Looked::default(),
             culprit: None,
+            brought: false,
         };
         let manages = self.manages(&transaction.ask);
         if manages.is_none() {
@@ -378,7 +313,7 @@ impl Directory {
             });
         } else if let Some(slot) = self.cache.slot_of(line) {
             if let Some(owner) = self.spares(&transaction.ask, slot) {
-                return Err((transaction.ask, owner));
+                return Err((transaction.ask, Blocker::line(owner)));
             }
             let upgrades = self.upgrades(&transaction.ask, slot);
             let holders = &mut self.holders[slot];
@@ -430,7 +365,7 @@ impl Directory {
             let Some((way, victim)) = victim else {
                 if !kept.is_empty() {
                     // It is dropped, so it waits for nobody.
-                    return Err((transaction.ask, self.owner(port)));
+                    return Err((transaction.ask, Blocker::line(self.owner(port))));
                 }
                 // Every line that it might replace is busy: it waits for the oldest transaction about one of them.
                 let mut oldest = self.transactions.iter();
@@ -443,9 +378,10 @@ impl Directory {
                     let mut lines = self.cache.replaceable(line);
                     lines.find_map(|line| self.surrenders.wanted_by(line))
                 };
-                let blocker = oldest.or_else(wanted);
-                let blocker = blocker.expect("only transactions and other clusters use lines");
-                return Err((transaction.ask, blocker));
+                let owner = oldest.or_else(wanted);
+                let owner = owner.expect("only transactions and other clusters use lines");
+                let lacks = Lacks::Way;
+                return Err((transaction.ask, Blocker { owner, lacks }));
             };
             // Nobody waits for a line that is fetched ahead, and it is not a miss.
             if !matches!(transaction.ask.request, Request::Ahead(_)) {
@@ -638,6 +574,7 @@ impl Directory {
         }
         let transaction = &mut self.transactions[at];
         transaction.ask.account = account;
+        transaction.brought = true;
         if let Some((culprit, before)) = transaction.culprit {
             // Without that port it would have been a hit: what memory and the way there cost is a wait because of it.
             let ask = &mut transaction.ask;
@@ -665,14 +602,21 @@ impl Directory {
         self.note(line, "written");
         let at = self.writing.iter().position(|w| w.0 == line);
         let at = at.unwrap_or_else(|| panic!("nobody wrote {line:#x}"));
-        self.writing.remove(at);
+        let (_, port, _) = self.writing.remove(at);
         let waits = |t: &Transaction| t.ask.line == line && matches!(t.memory, Memory::Writing);
         match self.transactions.iter().position(waits) {
             Some(at) => {
                 self.transactions[at].memory = Memory::Nothing;
                 self.proceed(at, now, ledger);
             }
-            None => self.ended = true,
+            None => {
+                let owner = self.owner(port);
+                self.ended.push(Ended {
+                    owner,
+                    line,
+                    register: false,
+                });
+            }
         }
         self.settle(now, ledger);
     }
@@ -732,7 +676,11 @@ impl Directory {
                 self.out.push((port, answer));
             }
         }
-        self.ended = true;
+        self.ended.push(Ended {
+            owner: victim,
+            line,
+            register: done.brought,
+        });
     }
 
     /// The answer to a request that need not wait any longer.
@@ -783,3 +731,7 @@ impl Directory {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "directory/waits_tests.rs"]
+mod waits_tests;

@@ -61,6 +61,15 @@ impl MemoryMap {
 }
 
 impl PlatformConfig {
+    /// Whether a machine of this chip can be built here: the configuration is valid, and the host has room for the memories. Builds none.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.validate()?;
+        self.check_room()
+    }
+
     /// Whether the host can hold the memories: the allocator would end the process otherwise.
     ///
     /// # Errors

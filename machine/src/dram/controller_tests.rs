@@ -409,6 +409,75 @@ fn a_closed_page_spares_the_next_row_its_precharge() {
 }
 
 #[test]
+fn waits_for_a_bank_and_the_data_bus_are_booked_to_whom_causes_them() {
+    let (bank, bus) = (
+        Resource::DramBank { memory: 9, bank: 0 },
+        Resource::DramBus(9),
+    );
+    for policy in &POLICIES[..2] {
+        // A opens the row for both at 10. B waits for tRCD, and then for A's burst.
+        let mut b = Bench::new(config(*policy));
+        assert_eq!(b.ends(&[(0, A, 0, false), (0, B, 64, false)]), [36, 40]);
+        assert_eq!((b.booked(B, A, bank), b.booked(B, A, bus)), (11, 4));
+        // The row is open. B waits until the bus has turned: tCWL + burst + tWTR behind a write, tCL + burst + gap - tCWL behind a read.
+        for (write, turn) in [(true, 18), (false, 9)] {
+            let mut b = Bench::new(config(*policy));
+            b.ends(&[
+                (0, A, 0, false),
+                (1000, A, 64, write),
+                (1000, B, 128, !write),
+            ]);
+            assert_eq!(b.booked(B, A, bus), turn, "{policy:?}, {write}");
+            assert_eq!(b.booked(B, A, bank), 0, "{policy:?}, {write}");
+        }
+        // A's row closes by itself after tRAS, and B needs another row of the bank. It waits for A's row from 10 to A's access at 21, and
+        // for the closed bank until 10 + tRAS + tRP.
+        let mut b = Bench::new(ControllerConfig {
+            closed_page: true,
+            ..config(*policy)
+        });
+        assert_eq!(b.ends(&[(0, A, 0, false), (0, B, 65536, false)]), [36, 75]);
+        let row = b.booked(B, A, Resource::DramRow(9));
+        assert_eq!((row, b.booked(B, A, bank)), (11, 28), "{policy:?}");
+        // A waits for nobody.
+        assert!(
+            b.ledger
+                .bookings()
+                .iter()
+                .all(|booking| booking.victim == B)
+        );
+    }
+}
+
+/// Five banks are activated one after another: C's, three of A and B's, all ready at 10. B waits for tRRD behind each, and then until tFAW
+/// after the first of four.
+#[test]
+fn waits_for_activations_are_booked_to_whom_causes_them() {
+    for policy in &POLICIES[..2] {
+        let mut b = Bench::new(config(*policy));
+        let requests = [C, A, A, A, B].into_iter().zip(0..);
+        let requests: Vec<_> = requests
+            .map(|(owner, bank)| (0, owner, 8192 * bank, false))
+            .collect();
+        let ends = b.ends(&requests);
+        let (rrd, faw) = (5, 24);
+        assert_eq!(ends[4], 10 + faw + 26, "{policy:?}");
+        let booked = |culprit| b.booked(B, culprit, Resource::DramActivates(9));
+        // The fourth activate is at 10 + 3 tRRD; from then on the first one, C's, holds B back.
+        assert_eq!(
+            (booked(A), booked(C)),
+            (2 * rrd, rrd + faw - 3 * rrd),
+            "{policy:?}"
+        );
+        assert_eq!(
+            b.booked(A, C, Resource::DramActivates(9)),
+            3 * rrd,
+            "{policy:?}"
+        );
+    }
+}
+
+#[test]
 fn a_refresh_is_nobodys_fault() {
     let timing = Timing {
         refresh_interval: 1000,

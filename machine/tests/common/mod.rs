@@ -1,5 +1,5 @@
 //! Small programs and chips for tests of whole machines.
-#![allow(dead_code)] // Each test program uses its own part.
+#![allow(dead_code)] // The tests of clusters beside the code use a part of it.
 
 pub mod dma;
 pub mod doorbells;

@@ -186,7 +186,8 @@ fn network(mesh: bool, platform: &Platform, root: &Node, errors: &mut Vec<Diagno
             "write channels=\"shared\" or channels=\"split\", or kind=\"mesh\" for the platform",
         );
     }
-    if !acknowledged && node.integer("read-interval") != 1 {
+    // On a mesh, the message above is the right one.
+    if !mesh && !acknowledged && node.integer("read-interval") != 1 {
         wrong(
             "read-interval is only for channels=\"acknowledged\"",
             "read-interval",

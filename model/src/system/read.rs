@@ -91,7 +91,7 @@ pub fn read(
     reader.collect();
     reader.duplicates();
     reader.qualify();
-    let modules = reader.modules();
+    let modules = reader.modules(programs);
     if let Some(programs) = programs {
         reader.programs(programs);
     }

@@ -8,6 +8,7 @@ use super::{App, Flow, Module, ModuleSource, Scope, Sgate};
 use crate::error::{Diagnostic, Problem};
 use crate::grammar::NAME_MAX;
 use crate::node::Node;
+use crate::programs::{HostKind, Programs, check_host_file};
 use crate::text::suggestion;
 use crate::units::Size;
 
@@ -558,7 +559,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// The modules of the system.
-    pub(super) fn modules(&mut self) -> Vec<Module> {
+    pub(super) fn modules(&mut self, programs: Option<&dyn Programs>) -> Vec<Module> {
         let mut modules = Vec::new();
         for node in self.root.all("module") {
             let name = node.text("name");
@@ -584,6 +585,11 @@ impl<'a> Reader<'a, '_> {
                     continue;
                 }
             };
+            let (attribute, written, kind) = match &source {
+                ModuleSource::File(file) => ("file", file, HostKind::File),
+                ModuleSource::Folder(folder, _) => ("folder", folder, HostKind::Folder),
+            };
+            check_host_file(programs, (node, attribute), (written, kind), self.errors);
             self.known(node);
             modules.push(Module { name, source });
         }

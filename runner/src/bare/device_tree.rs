@@ -5,8 +5,10 @@
 
 use crate::error::Error;
 use bulkhead_abi::memory_map::{
-    CLINT_BASE, CLINT_SIZE, EXIT_BASE, EXIT_PASS, MEMORY_BASE, UART_BASE, UART_SIZE,
+    CLINT_BASE, CLINT_SIZE, DMA_BASE, DMA_SIZE, EXIT_BASE, EXIT_PASS, MEMORY_BASE, UART_BASE,
+    UART_SIZE,
 };
+use bulkhead_abi::plic::source;
 use bulkhead_machine::config::{PlatformConfig, TileConfig};
 use bulkhead_machine::tcm::TcmMap;
 use vm_fdt::{FdtWriter, FdtWriterResult};
@@ -28,6 +30,8 @@ pub struct Part<'a> {
     pub memory: &'a [(u64, u64)],
     /// Arguments of the program, if any.
     pub arguments: &'a str,
+    /// The ports of the harts, in the same order, if they reach the chip's doorbells.
+    pub bells: &'a [u16],
 }
 
 impl Part<'_> {
@@ -46,13 +50,42 @@ impl Part<'_> {
 /// If the tree cannot be written.
 pub fn device_tree(config: &PlatformConfig, memory: u64) -> Result<Vec<u8>, Error> {
     let numbers: Vec<u64> = harts(config).into_iter().map(u64::from).collect();
+    let ports: Vec<u16> = (0..numbers.len() as u16).collect();
     let whole = Part {
         tile: &config.tiles[0],
         harts: &numbers,
         memory: &[(MEMORY_BASE, memory)],
         arguments: "",
+        bells: &ports,
     };
     whole.tree(config)
+}
+
+/// The doorbells of the chip, if the harts reach them: where their registers are, the number of each hart of `/cpus` there, and its source at
+/// the tile's interrupt controller.
+fn doorbells(
+    tree: &mut FdtWriter,
+    config: &PlatformConfig,
+    part: &Part<'_>,
+) -> FdtWriterResult<()> {
+    if config.doorbells.is_none() || part.bells.is_empty() {
+        return Ok(());
+    }
+    // They are the last part beside the tiles.
+    let place = config.beside().count() - 1;
+    let base = DMA_BASE + place as u64 * DMA_SIZE;
+    let all = config.bells();
+    let first = all.iter().position(|hart| hart.tile == part.tile.id);
+    let first = first.expect("each tile has harts") as u32;
+    let node = tree.begin_node(&format!("doorbells@{base:x}"))?;
+    tree.property_string("compatible", "bulkhead,doorbells")?;
+    tree.property_array_u64("reg", &[base, DMA_SIZE])?;
+    let ports = || part.bells.iter().map(|port| u32::from(*port));
+    let numbers: Vec<u32> = ports().map(|port| first + port).collect();
+    tree.property_array_u32("bulkhead,bells", &numbers)?;
+    let sources: Vec<u32> = ports().map(|port| source(place as u32, port)).collect();
+    tree.property_array_u32("bulkhead,sources", &sources)?;
+    tree.end_node(node)
 }
 
 /// Numbers of the first tile's harts.
@@ -131,6 +164,7 @@ fn write(config: &PlatformConfig, part: &Part<'_>) -> FdtWriterResult<Vec<u8>> {
     let interrupts: Vec<u32> = handles.flatten().collect();
     tree.property_array_u32("interrupts-extended", &interrupts)?;
     tree.end_node(clint)?;
+    doorbells(&mut tree, config, part)?;
     let map = TcmMap::new(config);
     let mut at = map.base(tile.id).unwrap_or(0);
     for memory in &tile.tcm {
@@ -170,4 +204,44 @@ fn write(config: &PlatformConfig, part: &Part<'_>) -> FdtWriterResult<Vec<u8>> {
     tree.end_node(soc)?;
     tree.end_node(root)?;
     tree.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::convert::convert;
+    use bulkhead_model::{LoadOptions, load_platform};
+
+    /// The numbers are those that programs get as arguments, and who does not reach the doorbells finds none.
+    #[test]
+    fn doorbells_are_in_the_trees_of_whom_they_serve() {
+        let platform = load_platform("tx2", &LoadOptions::default()).expect("it is there");
+        let config = convert(&platform);
+        let tile = &config.tiles[1];
+        let tree = |bells: &[u16]| {
+            let part = Part {
+                tile,
+                harts: &[4, 5],
+                memory: &[(MEMORY_BASE, 1 << 20)],
+                arguments: "",
+                bells,
+            };
+            part.tree(&config).expect("it can be written")
+        };
+        let has = |tree: &[u8], bytes: &[u8]| tree.windows(bytes.len()).any(|part| part == bytes);
+        let name = b"bulkhead,doorbells\0";
+        assert!(!has(&tree(&[]), name));
+        let found = tree(&[0, 1]);
+        assert!(has(&found, name));
+        let base = platform.doorbells_base().expect("it has some");
+        let reg = [base.to_be_bytes(), DMA_SIZE.to_be_bytes()].concat();
+        assert!(has(&found, &reg));
+        let place = platform.doorbells_place().expect("it has some");
+        let words = |of: &dyn Fn(u16) -> u32| [of(0).to_be_bytes(), of(1).to_be_bytes()].concat();
+        assert!(has(
+            &found,
+            &words(&|port| platform.bell(tile.id, port) as u32)
+        ));
+        assert!(has(&found, &words(&|port| source(place, port.into()))));
+    }
 }

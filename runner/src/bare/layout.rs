@@ -184,7 +184,12 @@ fn add(
     let arguments: Vec<String> = arguments
         .map(|one| format!("{}={}", one.name, one.value))
         .collect();
-    let line = [arguments, found(system, placed), bells(system, app)];
+    let bells = bells(system, app);
+    let ports: &[u16] = match bells.is_empty() {
+        true => &[],
+        false => &placed.harts,
+    };
+    let line = [arguments, found(system, placed), bells];
     let line = line.concat().join(" ");
     let mut memory = vec![(placed.base, placed.size)];
     memory.extend(&placed.more);
@@ -193,6 +198,7 @@ fn add(
         harts: &harts,
         memory: &memory,
         arguments: &line,
+        bells: ports,
     };
     let tree = part.tree(config)?;
     let mut environment = Environment {

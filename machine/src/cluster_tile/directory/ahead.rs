@@ -4,7 +4,7 @@
 //! it. So it is dropped where a request would wait, and it takes no line from a first level of another port. What it deliberately does
 //! not know: which lines are worth it ([`super::super::ahead`], [`super::super::first_level`]).
 
-use super::{Directory, Transaction, Waiting};
+use super::{Blocker, Directory, Transaction, Waiting};
 use crate::cluster_tile::messages::{Ask, Down, Request};
 use crate::ledger::Ledger;
 use crate::types::{Owner, Tick};
@@ -60,7 +60,7 @@ impl Directory {
     }
 
     /// A request cannot begin: it waits for this hart, unless a first level fetches the line ahead.
-    pub(super) fn wait_or_drop(&mut self, now: Tick, ask: Ask, blocker: Owner) {
+    pub(super) fn wait_or_drop(&mut self, now: Tick, ask: Ask, blocker: Blocker) {
         if ask.request == Request::ReadAhead {
             let (line, account) = (ask.line, ask.account);
             return self.out.push((ask.port, Down::Dropped { line, account }));

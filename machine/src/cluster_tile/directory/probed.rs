@@ -9,7 +9,7 @@
 //! of lines on their way to memory.
 
 use super::super::messages::{Below, Port};
-use super::{Directory, Management, Memory};
+use super::{Directory, Ended, Management, Memory};
 use crate::ledger::{Ledger, Resource};
 use crate::noc::{Account, Surrender};
 use crate::types::{Owner, Tick, inline};
@@ -217,7 +217,11 @@ impl Directory {
             bytes,
             account: wanted.account,
         });
-        self.ended = true;
+        self.ended.push(Ended {
+            owner: wanted.owner,
+            line,
+            register: false,
+        });
     }
 
     /// The other clusters have performed a cache-management operation: now this one does. `account` continues that of the request.

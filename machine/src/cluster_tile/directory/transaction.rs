@@ -49,6 +49,42 @@ pub(super) struct Transaction {
     pub looked: Looked,
     /// Another port's fill had evicted the line: that port, and the service of the request before memory was asked.
     pub culprit: Option<(Owner, Tick)>,
+    /// It held a miss register until its line came.
+    pub brought: bool,
+}
+
+/// What a request that waits lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lacks {
+    /// Its line, for which something else is under way.
+    Line,
+    /// A miss register.
+    Register,
+    /// A place in its set.
+    Way,
+}
+
+/// Whom a request waits for: of a register or a place, the owner of the oldest request that has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Blocker {
+    pub owner: Owner,
+    pub lacks: Lacks,
+}
+
+impl Blocker {
+    pub fn line(owner: Owner) -> Self {
+        let lacks = Lacks::Line;
+        Self { owner, lacks }
+    }
+}
+
+/// Something for which requests may wait has ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    pub owner: Owner,
+    pub line: u64,
+    /// It gives a miss register back.
+    pub register: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -56,7 +92,7 @@ pub(super) struct Waiting {
     pub ask: Ask,
     /// When its wait because of this hart began.
     pub since: Tick,
-    pub blocker: Owner,
+    pub blocker: Blocker,
 }
 
 impl Transaction {

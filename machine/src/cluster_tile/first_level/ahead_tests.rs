@@ -3,6 +3,7 @@
 use super::*;
 use crate::cluster_tile::first_level::Found;
 use crate::config::{PrefetcherConfig, PrefetcherKind};
+use crate::hart::Management;
 use crate::types::Owner;
 
 const LINE: u64 = 64;
@@ -127,4 +128,20 @@ fn a_line_that_nobody_waits_for_wakes_nobody() {
         assert_eq!(first.came_ahead(at), !joined);
         assert_eq!(first.data_miss(LINE).is_some(), joined);
     }
+}
+
+/// Only its hart holds the registers of a first level, so nobody else is the culprit of a wait for one: it is service.
+#[test]
+fn a_wait_for_a_register_of_the_own_first_level_is_service() {
+    let mut first = level(1);
+    first
+        .manage(0, 0, Management::Clean)
+        .expect("nothing is under way");
+    first.data(10, LINE, false);
+    assert_eq!(first.out.asks.len(), 1);
+    first.managed(100, 0);
+    let account = first.out.asks[1].account;
+    let mut expected = Account::new(10);
+    expected.service = 90;
+    assert_eq!(account, expected);
 }

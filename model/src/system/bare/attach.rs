@@ -8,17 +8,19 @@ use super::check::wrong;
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::platform::{PeripheralKind, Platform};
+use crate::programs::{HostKind, Programs, check_host_file};
 
 /// The peripherals of each application.
 pub(super) fn attach(
     platform: &Platform,
     nodes: &[&Node],
+    programs: Option<&dyn Programs>,
     errors: &mut Vec<Diagnostic>,
 ) -> Vec<Vec<Attached>> {
     let mut taken: Vec<(u16, String)> = Vec::new();
     let of = |app: &&Node| {
         let all = app.all("attach");
-        let found = all.filter_map(|node| one(platform, app, node, &mut taken, errors));
+        let found = all.filter_map(|node| one(platform, (app, node), programs, &mut taken, errors));
         found.collect()
     };
     nodes.iter().map(of).collect()
@@ -26,8 +28,8 @@ pub(super) fn attach(
 
 fn one(
     platform: &Platform,
-    app: &Node,
-    node: &Node,
+    (app, node): (&Node, &Node),
+    programs: Option<&dyn Programs>,
     taken: &mut Vec<(u16, String)>,
     errors: &mut Vec<Diagnostic>,
 ) -> Option<Attached> {
@@ -64,6 +66,9 @@ fn one(
             "remove it: only kind=\"storage\" has contents",
         ));
         return None;
+    }
+    if let Some(file) = &file {
+        check_host_file(programs, (node, "file"), (file, HostKind::File), errors);
     }
     taken.push((peripheral.id, app.text("name")));
     Some(Attached {

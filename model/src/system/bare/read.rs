@@ -44,7 +44,7 @@ pub(crate) fn read(
     for app in &places.apps {
         check::arguments(app, errors);
     }
-    let attached = attach::attach(&platform, &places.apps, errors);
+    let attached = attach::attach(&platform, &places.apps, programs, errors);
     let rings = rings::rings(&platform, &places.apps, errors);
     let all = place::place(&platform, &mut apps, &places.apps, errors);
     for (app, node) in apps.iter_mut().zip(&places.apps) {

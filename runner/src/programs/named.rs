@@ -1,0 +1,75 @@
+//! What a description may name: programs, and host files beside it.
+//!
+//! Why it exists: the model asks before anything is built ([`Programs`]), so a mistake is told with its place. What it deliberately does not
+//! know: how programs are built.
+
+use super::{Library, Own, absolute, binaries, binary_of, is_program};
+use crate::error::Error;
+use crate::loadable;
+use crate::manifests::metadata;
+use crate::place;
+use bulkhead_model::{HostKind, Programs, input};
+use std::path::Path;
+
+impl Programs for Library {
+    fn contains(&self, name: &str) -> bool {
+        self.known.contains_key(name)
+            || self.own(name).is_some()
+            || self.task_folder(name).is_some()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let known = self.known.keys();
+        let known = known.filter(|name| !name.starts_with("tiled/")).cloned();
+        self.beside().into_iter().chain(known).collect()
+    }
+
+    fn refusal(&self, name: &str) -> Option<(String, String)> {
+        if self.known.contains_key(name) {
+            return None;
+        }
+        let (folder, source) = match self.own(name)? {
+            Own::Elf(path) => return is_program(name, &path).err().and_then(explained),
+            Own::C(_) => return None,
+            Own::Package(folder) => (folder, None),
+            Own::Binary(folder, source) => (folder, Some(source)),
+        };
+        // If Cargo cannot read the package, building it says why.
+        let folder = absolute(&Path::new(".").join(folder)).ok()?;
+        let metadata = metadata(&folder).ok()?;
+        let all = binaries(&metadata, &folder);
+        binary_of(&all, name, source.as_deref())
+            .err()
+            .and_then(explained)
+    }
+
+    fn unreadable(&self, name: &str, kind: HostKind) -> Option<(String, String)> {
+        let path = self.base.join(name);
+        let tried = match kind {
+            HostKind::File => input::open(&path, input::BINARY_LIMIT).map(drop),
+            HostKind::Folder => input::entries(&path).map(drop),
+        };
+        let error = tried.err()?;
+        Some((path.display().to_string(), error.to_string()))
+    }
+
+    fn application_refusal(&self, name: &str) -> Option<(String, String)> {
+        let is_known = self.known.contains_key(name);
+        match self.own(name).filter(|_| !is_known) {
+            Some(Own::Elf(path)) => is_application(name, &path).err().and_then(explained),
+            _ => self.refusal(name),
+        }
+    }
+}
+
+/// Whether a manager could load a finished program.
+fn is_application(name: &str, path: &Path) -> Result<(), Error> {
+    is_program(name, path)?;
+    loadable::check(name, &place::read(path)?)
+}
+
+/// The cause and the remedy of an error that has both.
+fn explained(error: Error) -> Option<(String, String)> {
+    let remedy = error.remedy()?.to_owned();
+    Some((error.to_string(), remedy))
+}
