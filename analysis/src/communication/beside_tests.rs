@@ -486,6 +486,8 @@ fn no_device_exceeds_the_bound_and_its_parts_are_needed() {
             time: alone,
             reads,
             writes: if program.writes { reads } else { 0 },
+            // Its accesses have one order in this model.
+            ordered: judged % 2 == 0,
             ..ClusterJob::default()
         };
         let Ok(bound) = rivals.job(&job) else {

@@ -157,6 +157,10 @@ pub struct ClusterJob {
     pub writes: u64,
     /// Load-reserved instructions.
     pub reservations: u64,
+    /// Requests of which each came to its bank after some request had been answered since the one before it.
+    pub apart: u64,
+    /// Whether its accesses to memory left the second level in the order of the run alone.
+    pub ordered: bool,
 }
 
 /// A cluster, and the memory in which its programs are.

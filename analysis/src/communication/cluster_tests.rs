@@ -24,9 +24,8 @@ fn job(requests: u64, reads: u64, writes: u64) -> ClusterJob {
         time: 1_000_000,
         requests,
         reads,
-        outside: 0,
         writes,
-        reservations: 0,
+        ..ClusterJob::default()
     }
 }
 

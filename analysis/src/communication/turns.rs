@@ -11,7 +11,8 @@
 //! slots of a line, `n` the other harts with programs. A chain of computation and accesses decides when the job ends, and the same chain took at
 //! most `m` alone. So `T` is at most `m` and what each access of the job can wait, and can itself take, longer than alone ([`Parts`]):
 //! - **banks**: a request is served in order of arrival, so it has at most the requests ahead of it that the first levels of the others
-//!   have under way, `u` for each: miss registers of the data cache, and two fetches. `Q` times the sum of `u o`. (All may be at one bank.)
+//!   have under way, `u` for each: miss registers of the data cache, and two fetches. `A` times the sum of `u o`. (All may be at one bank.)
+//!   `A` of the `Q` requests can be in one chain with their arrivals at the bank ([below](#requests-in-one-chain)).
 //! - **own requests at banks**: beside others, the chain may wait for a request of its own hart that is not in the chain, and for each one once:
 //!   `Q o`.
 //! - **turns**: when an access is ready at memory, a slot of at most one other hart is in progress, and that hart has been served after
@@ -19,7 +20,9 @@
 //!   slot of each other hart goes before each burst, the one in progress included, whatever is in their queues: `(R + W) b n s`.
 //!   Where memory serves by shares, [`super::shares`] counts what goes before them instead. Devices and engines have no identifier there,
 //!   so all of them are one requester with the share of RCID 0.
-//! - **own accesses at memory**: accesses of one hart have one queue. As at the banks, the chain waits for each that is not in the chain once.
+//! - **own accesses at memory**: accesses of one hart have one queue. If they left the second level in the order of the run alone
+//!   ([`ClusterJob::ordered`]), each has the same one before it on the link and in the queue as alone. Then these waits are links of the chain, and what
+//!   they take alone is in `m`: they add nothing, nor do own packets on the link. Otherwise, as at the banks, the chain waits for each that is not in the chain once.
 //!   A hart with one miss register has one read at memory at a time: reads of the chain wait for writes only, and writes for at most one read each:
 //!   `(W + min(R, W)) b s`. With more registers `(R + W) b s`.
 //! - **link to memory**: everything of the cluster takes it in order. What is transmitted within `T` and delays the chain either has its
@@ -28,13 +31,18 @@
 //!   nobody waits there. Own packets are among those with a slot within `T`: as accesses of one hart have one queue, what delays the chain
 //!   is served before it. All own reads but a few at both ends (`e`, [`ClusterJob::outside`]) have one of these slots, and their packets
 //!   are short: `R - e` slots transmit no line. If fewer reads than `R` went to memory, this counts too few packets, but the turns of those
-//!   that did not are longer (a packet is shorter than a slot, else [`ClusterError::Links`]), so the sum is still a bound.
+//!   that did not are longer (a packet is shorter than a slot, else [`ClusterError::Links`]), so the sum is still a bound. With accesses in the order
+//!   of alone, own packets delay nobody in the chain, and the slots of own writes are no slots of others, either, but for `2 r + d` at each end.
+//!   Besides, a packet has at most those ahead that others have under way: `R + W` times the `r` reads and `2 r + d` writes of each, and own
+//!   packets once. The least of both counts; beside devices, only the first one.
 //! - **link from memory**: answers leave memory in the order of slots, at least `s` less the difference of the latencies of reads and writes apart. A
 //!   packet with a line takes no longer (otherwise [`ClusterError::Links`]), so nobody waits.
 //! - **miss registers**: if each hart has its own, nobody waits for those of others. If all share them, all others that are under way may
 //!   take one before a request that misses. If `g` of them must give theirs up before it gets one and there are `r`, it waits `ceil(g / r)`
 //!   times the longest that another hart's read holds one: its way, its turns behind everything that its hart has under way, and the recall
-//!   of the line that it replaces.
+//!   of the line that it replaces. If the hart has `k` reads at memory, these, the write-backs of the `k - 1` others (that of a read follows
+//!   it), those of `r` fills that are over, and operations of cache management have slots up to its own. These use what miss registers of the first level
+//!   the reads leave, of which two may be fetches: `d - (k - 2)` operations. The worst `k` counts ([`UnderWay::ahead`]).
 //! - **refresh**: no slot begins from when a refresh is due to its end; as often as refreshes fit `T`.
 //! - **clocks**: the edges that messages and packets may meet, at most one cycle less a tick each.
 //! - **reservations**: a line of the hart's own that must go waits for the hart's reservation. Each load-reserved holds its line once.
@@ -60,6 +68,13 @@
 //!   access. Let `l` be the time of an answer and `f` the sum of one packet of each of these. Answers come at least `l + f` apart (else [`ClusterError::Links`]). So if one waited for `f`
 //!   at most, it has passed when the next one comes, which finds its input empty. Then it waits for the rest of a packet in progress
 //!   and one of each further input: at most `f`. Answers of writes are shorter and no nearer.
+//!
+//! # Requests in one chain
+//! A chain meets a request at the bank only if it comes there with it. What follows the request in the chain ends with the answer of some request: of this
+//! one, of one that waited for its line or its register, or of one that its write or its read was before in a queue; nothing else of the second
+//! level makes the hart go on. Only then the hart sends the chain's next request. So in the run alone, between the arrivals of two successive
+//! requests of a chain at their banks, some request of the hart was answered. Requests that are under way together are alternatives: a chain has one of
+//! them. `A` is the largest number of requests of a job that are apart like this ([`ClusterJob::apart`]).
 //!
 //! # How many writes of a hart are under way
 //! Let `w` be the oldest write-back of the hart that is not served and whose fill is over. When `w` left the second level, its fill still held a
@@ -153,6 +168,20 @@ pub(super) const PARTS: [&str; 12] = [
     "packets of devices on the link from memory",
 ];
 
+impl UnderWay {
+    /// The most accesses of this hart that memory serves from when a read of it is sent to when that is served, if all share the registers.
+    fn ahead(&self) -> u64 {
+        let fetches = self.all - self.data;
+        let reads = 1..=self.registers.max(1).min(self.all);
+        let all = reads.map(|reads| {
+            let managed = self.data - reads.saturating_sub(fetches).min(self.data);
+            // Its own write-back follows it.
+            reads + (reads - 1) + self.registers + managed
+        });
+        all.max().unwrap_or(0)
+    }
+}
+
 impl Rivals {
     /// The longest time of a job that did this alone.
     pub fn job(&self, job: &ClusterJob) -> Result<Bound, ClusterError> {
@@ -218,14 +247,16 @@ impl Rivals {
             [job.requests, job.reads, job.writes, job.reservations].map(u128::from);
         let waiting: u128 = self.others.iter().map(|one| u128::from(one.all)).sum();
         let queued = match self.own.registers {
+            _ if job.ordered => 0,
             0 | 1 => writes + reads.min(writes),
             _ => reads + writes,
         };
+        let apart = requests.min(job.apart.into());
         let clocks = [requests, reads, writes].into_iter().zip(excess);
         let at_memory = reads + writes > 0;
         let when = |there: bool, ticks: u128| if there { ticks } else { 0 };
         [
-            requests * waiting * bank,
+            apart * waiting * bank,
             requests * bank,
             self.before(0, (reads + writes) * bursts, window),
             queued * bursts * slot,
@@ -295,7 +326,13 @@ impl Rivals {
             registers * read + (2 * registers + u128::from(one.data)) * write
         });
         // Otherwise, no turn would pay for a read that was counted but does not exist.
-        let inside = job.reads.saturating_sub(job.outside);
+        let mut inside = job.reads.saturating_sub(job.outside);
+        let [mut own_read, mut own_write] = [read, write];
+        if job.ordered && self.beside.is_empty() {
+            let under_way = 2 * self.own.registers + self.own.data;
+            inside += job.writes.saturating_sub(job.outside + 2 * under_way);
+            [own_read, own_write] = [0, 0];
+        }
         let pays = match &self.order {
             Order::Turns => self.requesters() > 0,
             Order::Shares(shares) => shares.pays(0),
@@ -304,7 +341,15 @@ impl Rivals {
             false => 0,
             true => served.min(inside.into()),
         };
-        (served - own) * read.max(write) + u128::from(job.reads) * read + left.sum::<u128>()
+        let left = left.sum::<u128>();
+        let within = (served - own) * read.max(write) + u128::from(job.reads) * own_read + left;
+        let turn = u128::from(self.times.slot * self.times.bursts);
+        if !self.beside.is_empty() || read.max(write) >= turn {
+            return within;
+        }
+        // Before each access, what others have under way.
+        let [reads, writes] = [job.reads, job.writes].map(u128::from);
+        within.min((reads + writes) * left + reads * own_read + writes * own_write)
     }
 
     /// The longest wait for a miss register of others.
@@ -334,7 +379,7 @@ impl Rivals {
         let on_link =
             on_link + devices + u128::from(self.reaching) * u128::from(self.times.register);
         let held = |(who, one): (usize, &UnderWay)| {
-            let ahead = (writes(one) + u128::from(one.registers)) * bursts;
+            let ahead = u128::from(one.ahead()) * bursts;
             let whole = u128::from(self.times.read) + on_link + ahead * slot;
             let answered = least_window(u64::MAX.into(), |window| {
                 let turns = self.before(who, ahead, window);

@@ -267,6 +267,7 @@ impl SecondLevel {
 
     /// A request waits for its bank and looks for its line.
     pub(super) fn turn(&mut self, now: Tick, mut ask: Ask, ledger: &mut Ledger) {
+        ledger.comes(Owner::new(self.tile, ask.port.into()), now);
         let number = ask.line / u64::from(self.line) % self.banks.len() as u64;
         let resource = Resource::ClusterBank {
             tile: self.tile,

@@ -193,19 +193,24 @@ pub struct Ended {
     pub end: Tick,
 }
 
-/// The lines that an owner asked memory for, in order: the address of each line, as a tile's caches know it.
+/// When the requests of a hart's first level came to the second one, and the lines that it asked memory for, in order: the address of each line,
+/// as a tile's caches know it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// Lines that were read.
     pub reads: Vec<u64>,
     /// Lines that were written.
     pub writes: Vec<u64>,
+    /// For each of these, how many lines had been read before it.
+    pub behind: Vec<u64>,
+    /// When requests came to their bank, up to [`Asked::MOST`] of them.
+    pub came: Vec<Tick>,
     /// Number of lines that were not kept.
     pub unkept: u64,
 }
 
 impl Asked {
-    /// Maximum number of lines kept for one owner, 8 bytes each.
+    /// Maximum number of lines kept for one owner, 16 bytes each at most.
     pub const MOST: usize = 1 << 20;
 }
 
@@ -392,8 +397,17 @@ impl Ledger {
             asked.unkept += 1;
         } else if write {
             asked.writes.push(line);
+            asked.behind.push(asked.reads.len() as u64);
         } else {
             asked.reads.push(line);
+        }
+    }
+
+    /// A request of this owner's first level has come to its bank.
+    pub fn comes(&mut self, owner: Owner, now: Tick) {
+        let asked = self.asked.get_mut(&owner);
+        if let Some(asked) = asked.filter(|asked| asked.came.len() < Asked::MOST) {
+            asked.came.push(now);
         }
     }
 

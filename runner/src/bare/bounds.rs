@@ -11,7 +11,7 @@ use super::beside::{beside, counted, past_caches};
 use super::described;
 use super::replaced::{Replaced, replaced};
 use crate::collect;
-use crate::measure::jobs::{self, Stretch, Work};
+use crate::measure::jobs::{self, Span, Stretch, Work};
 use crate::paradigm::{BesideRun, Paradigm, Ran};
 use bulkhead_analysis::communication::{ClusterBounds, ClusterJob};
 use bulkhead_machine::ledger::{Asked, Ended};
@@ -339,7 +339,14 @@ fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
         return Err("the requests of the run alone were not kept".to_owned());
     }
     let ended = ended.iter().filter(|one| one.owner == own.owner());
-    let done = ended.map(|one: &Ended| Stretch {
+    let ended: Vec<&Ended> = ended.collect();
+    let answered = ended.iter();
+    let answered = answered.filter(|one| one.transaction != Transaction::CacheWrite);
+    let mut answered: Vec<u64> = answered.map(|one| one.end).collect();
+    answered.sort_unstable();
+    let asked = asked(ran, own.owner());
+    let apart = apart(&asked.came, &answered, &spans);
+    let done = ended.into_iter().map(|one: &Ended| Stretch {
         begin: one.begin,
         end: one.end,
         done: match one.transaction {
@@ -364,6 +371,7 @@ fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
         reads: more(most.reads),
         writes: more(most.writes),
     };
+    let apart = apart.map_or(most.requests, |apart| most.requests.min(apart + left));
     let mut reservations = ran.seen.reservations.iter();
     let reservations = reservations.find(|(owner, _)| *owner == own.owner());
     Ok(Alone {
@@ -377,13 +385,37 @@ fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
             outside: 3 * left,
             writes: most.writes,
             reservations: reservations.map_or(0, |(_, count)| *count),
+            apart,
+            // Known when it has run beside others.
+            ordered: false,
         },
         count: spans.len(),
         time: last.end - first.begin,
         all: all(ran, own.owner()),
-        asked: asked(ran, own.owner()),
+        asked,
         left,
     })
+}
+
+/// The most requests of a job of which each came to its bank after some request had been answered since the one before it. `None`: the run had more
+/// requests than were kept.
+fn apart(came: &[u64], answered: &[u64], spans: &[Span]) -> Option<u64> {
+    if came.len() >= Asked::MOST {
+        return None;
+    }
+    let count = |span: &Span| {
+        let (mut count, mut from) = (0, span.begin);
+        // The earliest one leaves most room for the others.
+        while let Some(at) = came[came.partition_point(|at| *at < from)..].first()
+            && *at < span.end
+        {
+            count += 1;
+            let next = answered.partition_point(|end| end <= at);
+            from = answered.get(next).copied().unwrap_or(u64::MAX);
+        }
+        count
+    };
+    spans.iter().map(count).max()
 }
 
 /// The lines that a hart asked memory for; none if it never asked.
@@ -485,8 +517,12 @@ fn bound(
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let cluster = ClusterBounds::new(&system.platform, own.tile.id, memory);
     let cluster = cluster.map_err(|error| text(&error))?;
-    let found = cluster.job(own.hart, &beside, &measured.job);
-    let found = found.map_err(|error| text(&error))?;
+    let judge = |job: &ClusterJob| {
+        let found = cluster.job(own.hart, &beside, job);
+        found.map_err(|error| text(&error))
+    };
+    // What the platform has no bound for is said first.
+    judge(&measured.job)?;
     let here = all(ran, own.owner());
     let ended = measured.all.is_some() && here.is_some();
     if let (Some(alone), Some(here)) = (measured.all, here)
@@ -510,6 +546,11 @@ fn bound(
             own.hits()
         )
     })?;
+    let job = ClusterJob {
+        ordered: same == Replaced::SameOrder,
+        ..measured.job
+    };
+    let found = judge(&job)?;
     Ok(Bound {
         ticks: found.whole(),
         method: format!(
@@ -528,6 +569,9 @@ impl Alone {
             count => format!("{count} jobs"),
         };
         let seen = match same {
+            Replaced::SameOrder => {
+                "; in this run, it read and wrote the lines of the run alone in their order, and its writes left between the same reads"
+            }
             Replaced::InOrder => {
                 "; in this run, it read and wrote the lines of the run alone in their order"
             }
@@ -556,6 +600,20 @@ impl Alone {
 mod tests {
     use super::*;
     use bulkhead_model::{LoadOptions, load_system_text};
+
+    /// By hand: the second of the first three and the fourth come with nothing answered since the one before, and the last one is behind the job.
+    #[test]
+    fn requests_are_apart_if_some_answer_is_between_them() {
+        let came = [5, 10, 12, 41, 42, 60, 100];
+        let answered = [11, 40, 50, 60, 90, 130];
+        let span = |begin, end| Span { begin, end };
+        // 10, 12 (behind 11), 41, 60 (behind 50).
+        let found = |spans: &[Span]| apart(&came, &answered, spans);
+        assert_eq!(found(&[span(10, 100)]), Some(4));
+        assert_eq!(found(&[span(10, 101), span(0, 11)]), Some(5));
+        assert_eq!(found(&[span(200, 300)]), Some(0));
+        assert_eq!(apart(&[], &[], &[span(0, 9)]), Some(0));
+    }
 
     /// A system of `table` on hart 0 and `rival` on hart 1.
     fn system(platform: &str, table: &str, rival: &str, flow: &str) -> System {

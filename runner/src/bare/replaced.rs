@@ -9,7 +9,9 @@ use bulkhead_machine::ledger::Asked;
 /// The common part of two runs of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Replaced {
-    /// Every line was read and written in the same order.
+    /// All reads and writes left in the same order.
+    SameOrder,
+    /// Every line was read and written in the same order, but some writes left before or after other reads.
     InOrder,
     /// The same lines were read and written, in another order.
     OtherOrder,
@@ -29,9 +31,10 @@ pub(super) fn replaced(
     open: usize,
 ) -> Result<Replaced, String> {
     let kept = alone.unkept == 0 && here.unkept == 0;
-    let mut same = match kept {
-        true => Replaced::InOrder,
-        false => Replaced::AsFarAsKept,
+    let mut same = match (kept, among(alone, here)) {
+        (true, true) => Replaced::SameOrder,
+        (true, false) => Replaced::InOrder,
+        (false, _) => Replaced::AsFarAsKept,
     };
     for (done, alone, here) in [
         ("read from", &alone.reads, &here.reads),
@@ -68,6 +71,14 @@ pub(super) fn replaced(
     Ok(same)
 }
 
+/// Whether writes left at the same places among the reads. What only one of the runs has must be behind everything that both have.
+fn among(alone: &Asked, here: &Asked) -> bool {
+    let both = alone.writes.len().min(here.writes.len());
+    let reads = alone.reads.len().min(here.reads.len()) as u64;
+    let ends = |one: &Asked| one.behind[both..].iter().all(|behind| *behind >= reads);
+    alone.behind[..both] == here.behind[..both] && ends(alone) && ends(here)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +87,8 @@ mod tests {
         Asked {
             reads: reads.to_vec(),
             writes: writes.to_vec(),
+            behind: vec![2; writes.len()],
+            came: Vec::new(),
             unkept: 0,
         }
     }
@@ -84,20 +97,37 @@ mod tests {
     fn lines_and_their_order_decide() {
         let alone = asked(&[1, 2, 3], &[7]);
         let found = |reads: &[u64], ended| replaced(&alone, &asked(reads, &[7]), ended, 1);
-        assert_eq!(found(&[1, 2, 3], true), Ok(Replaced::InOrder));
+        assert_eq!(found(&[1, 2, 3], true), Ok(Replaced::SameOrder));
         assert_eq!(found(&[1, 3, 2], true), Ok(Replaced::OtherOrder));
         // One more may have been under way at the end; two may not.
-        assert_eq!(found(&[1, 2, 3, 4], true), Ok(Replaced::InOrder));
+        assert_eq!(found(&[1, 2, 3, 4], true), Ok(Replaced::SameOrder));
         assert!(found(&[1, 2, 3, 4, 5], true).is_err());
         assert!(found(&[1, 2, 4], true).is_err());
         // A run that did not end shows a part, whose order must be the same.
-        assert_eq!(found(&[1, 2], false), Ok(Replaced::InOrder));
+        assert_eq!(found(&[1, 2], false), Ok(Replaced::SameOrder));
         assert!(found(&[1, 3, 2], false).is_err());
         let other = replaced(&alone, &asked(&[1, 2, 3], &[8]), true, 1);
         assert_eq!(
             other.expect_err("another line"),
             "line 1 that was written to memory is at 0x7 alone, and here at 0x8"
         );
+    }
+
+    /// The queue of a hart has its reads and writes in one order, so it is not enough that each kind has the same.
+    #[test]
+    fn writes_have_the_same_place_among_the_reads() {
+        let alone = asked(&[1, 2, 3], &[7]);
+        let other = |behind: &[u64], reads: &[u64]| {
+            let mut here = asked(reads, &[7, 8][..behind.len()]);
+            here.behind = behind.to_vec();
+            replaced(&alone, &here, true, 1)
+        };
+        assert_eq!(other(&[2], &[1, 2, 3]), Ok(Replaced::SameOrder));
+        assert_eq!(other(&[3], &[1, 2, 3]), Ok(Replaced::InOrder));
+        // One more write was under way at the end, behind all reads, or before one that was behind it alone.
+        assert_eq!(other(&[2, 3], &[1, 2, 3]), Ok(Replaced::SameOrder));
+        assert_eq!(other(&[2, 2], &[1, 2, 3]), Ok(Replaced::InOrder));
+        assert_eq!(other(&[2, 2], &[1, 2]), Ok(Replaced::SameOrder));
     }
 
     #[test]

@@ -97,6 +97,11 @@ fn known() -> Vec<Rivals> {
         all(3, 1, 0, 308),
         all(2, 1, 0, 250),
         all(2, 4, 0, 0),
+        // Each store brings a line and writes another one back, and holds a miss register meanwhile.
+        [Burst {
+            stores: 4,
+            ..Burst::default()
+        }; 3],
         [LOCKED; 3],
     ]
 }
@@ -247,9 +252,9 @@ fn with_turns_and_registers_by_hart_bounds_are_near_the_worst_of_a_search() {
     let chip = in_turns(&["cluster@miss-registers=hart"]);
     let most = |name| match name {
         "a chase in the second level" => 1.5,
-        "a chase in memory" => 1.75,
-        "loads and stores" => 2.8,
-        "loads, stores and flushes" => 2.95,
+        "a chase in memory" => 1.74,
+        "loads and stores" => 2.65,
+        "loads, stores and flushes" => 2.7,
         other => panic!("no ratio for {other}"),
     };
     let cases = victims().map(|(name, victim)| {
@@ -285,9 +290,9 @@ fn a_chase_in_the_second_level_waits_for_whole_bursts_up_to_a_period() {
 #[test]
 fn with_shared_registers_no_rival_of_a_search_exceeds_the_bound() {
     let most = |name| match name {
-        "a chase in memory" => 105.0,
-        "loads and stores" => 67.0,
-        "loads, stores and flushes" => 69.0,
+        "a chase in memory" => 64.0,
+        "loads and stores" => 25.5,
+        "loads, stores and flushes" => 26.5,
         other => panic!("no ratio for {other}"),
     };
     let cases: Vec<_> = victims()
@@ -309,15 +314,15 @@ fn with_shares_of_bandwidth_no_rival_of_a_search_exceeds_the_bound() {
     let mut cases = Vec::new();
     // The last column: most for the chase in memory, and for loads and stores.
     for (own, rivals, most) in [
-        ("", "", [1.8, 2.2]),
-        (r#" weight="2""#, r#" weight="7""#, [1.5, 1.7]),
-        (r#" reserved="16""#, "", [2.2, 2.7]),
+        ("", "", [1.55, 1.9]),
+        (r#" weight="2""#, r#" weight="7""#, [1.5, 1.6]),
+        (r#" reserved="16""#, "", [1.8, 2.25]),
         (
             r#" reserved="16" weight="0""#,
             r#" reserved="8" weight="3""#,
-            [2.7, 2.95],
+            [2.4, 2.95],
         ),
-        (r#" weight="3""#, r#" reserved="4""#, [1.95, 3.0]),
+        (r#" weight="3""#, r#" reserved="4""#, [1.65, 2.62]),
     ] {
         let chip = Chip {
             platform: "virt-shares",
