@@ -493,6 +493,21 @@ impl Hierarchy {
         now >= first.fills_until && first.cache.access_recent(address, false)
     }
 
+    /// Whether the line of an address is the one that was used last in its set of the instruction cache.
+    pub fn is_recent_for_fetch(&self, address: u64) -> bool {
+        self.instructions.cache.is_recent(address)
+    }
+
+    /// A fetch that [`Hierarchy::fetch_recent`] would answer if no one but the hart has used the caches since it was asked. It only counts.
+    /// False: another one has, and nothing has happened.
+    #[inline(always)]
+    pub fn fetch_again(&mut self) -> bool {
+        if !self.first_level_changed {
+            self.instructions.cache.count_hit();
+        }
+        !self.first_level_changed
+    }
+
     /// Data access within a line: `Some` if the first level answers.
     #[inline]
     pub fn data_hit(&mut self, now: Tick, address: u64, write: bool) -> Option<Outcome> {

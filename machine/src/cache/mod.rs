@@ -256,6 +256,20 @@ impl Cache {
         hit
     }
 
+    /// Whether the line of an address is the one that was used last in its set.
+    fn is_recent(&self, address: u64) -> bool {
+        let number = address >> self.line_shift;
+        let set = (number & self.set_mask) as usize;
+        let way = self.recent[set] as usize;
+        self.sets[set * 2 * self.ways + way] == number as u32 + 1
+    }
+
+    /// Counts a hit of the line used last in its set.
+    #[inline(always)]
+    fn count_hit(&mut self) {
+        self.statistics[self.current].1.hits += 1;
+    }
+
     fn tags(&self, set: usize) -> &[u32] {
         let base = set * 2 * self.ways;
         &self.sets[base..base + self.ways]

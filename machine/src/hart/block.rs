@@ -24,7 +24,7 @@ const BITS: usize = TABLE + SHARED_ACROSS;
 
 /// The place in the table of the block at a physical address.
 #[inline(always)]
-fn slot(physical: u64) -> usize {
+pub fn slot(physical: u64) -> usize {
     (physical >> 1) as usize & (TABLE - 1)
 }
 
@@ -50,6 +50,12 @@ pub struct Block {
 }
 
 impl Block {
+    /// Whether this is the block at a physical address.
+    #[inline(always)]
+    pub fn is_at(&self, physical: u64) -> bool {
+        self.tag == physical
+    }
+
     /// Whether a result is not ready when the block ends.
     #[inline(always)]
     pub fn is_late(&self) -> bool {
@@ -106,8 +112,6 @@ impl Verified {
 pub struct BlockCache {
     table: Vec<Block>,
     operations: Vec<Op>,
-    /// Registers that each operation reads or writes.
-    masks: Vec<u64>,
     /// What each operation occupies beyond its issue, and until which cycle of its block.
     results: Vec<(u64, u32)>,
     /// The same of those that are not done at their block's end.
@@ -128,7 +132,6 @@ impl BlockCache {
         Self {
             table: Vec::new(),
             operations: Vec::new(),
-            masks: Vec::new(),
             results: Vec::new(),
             late: Vec::new(),
             bits: Vec::new(),
@@ -144,7 +147,6 @@ impl BlockCache {
         let mut shared = Self {
             table: Vec::new(),
             operations: Vec::new(),
-            masks: Vec::new(),
             results: Vec::new(),
             late: Vec::new(),
             bits: Vec::new(),
@@ -172,15 +174,17 @@ impl BlockCache {
         &self.table[index]
     }
 
+    /// The blocks by their places ([`slot`]), without those across pages.
+    #[inline(always)]
+    pub fn table(&self) -> &[Block; TABLE] {
+        let table = self.table.first_chunk();
+        table.expect("a block was found, so there is memory for all")
+    }
+
     /// The operations of a block.
     #[inline(always)]
     pub fn operations(&self, block: &Block) -> &[Op] {
         &self.operations[block.first as usize..block.first as usize + block.count as usize]
-    }
-
-    /// The registers that an operation of a block reads or writes.
-    pub fn registers(&self, block: &Block, index: usize) -> u64 {
-        self.masks[block.first as usize + index]
     }
 
     /// What each operation of a block occupies beyond its issue, and until which cycle of the block. In order only.
@@ -266,7 +270,6 @@ impl BlockCache {
                 let block = from.table[index];
                 let first = self.operations.len() as u32;
                 self.operations.extend(&from.operations[block.range()]);
-                self.masks.extend(&from.masks[block.range()]);
                 self.results.extend(&from.results[block.range()]);
                 self.bits.extend(&from.bits[block.range()]);
                 let late_first = self.late.len() as u32;
@@ -284,7 +287,6 @@ impl BlockCache {
     fn forget_from(&mut self, block: &Block) {
         let first = block.first as usize;
         self.operations.truncate(first);
-        self.masks.truncate(first);
         self.results.truncate(first);
         self.late.truncate(block.late_first as usize);
         self.bits.truncate(first);
@@ -299,7 +301,6 @@ impl BlockCache {
         if self.operations.len() > OPERATIONS && !self.shared {
             self.clear();
             self.operations.clear();
-            self.masks.clear();
             self.results.clear();
             self.late.clear();
             self.bits.clear();
@@ -422,7 +423,7 @@ impl BlockCache {
             let unit = op.unit();
             let divides = if is_divider(unit) { DIVIDERS } else { 0 };
             let all = sources | destination | divides;
-            self.masks.push(all);
+            op.registers = all;
             if self.dynamic {
                 op.cycle = 0;
                 self.results.push((0, 0));

@@ -160,6 +160,13 @@ pub trait Bus {
         let _ = (now, physical);
         false
     }
+    /// A fetch of a line that [`Bus::fetch_recent`] found, if the hart has only fetched such lines since. False: someone else has used the
+    /// caches, and nothing has happened; the hart must call one of the others.
+    #[inline]
+    fn fetch_again(&mut self, physical: u64) -> bool {
+        let _ = physical;
+        false
+    }
     /// Timing of one data access that lies within one cache line.
     fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing;
     /// Whether accesses may have to wait for tokens of a bandwidth regulator, so that the hart must ask [`Bus::admit`].

@@ -113,6 +113,8 @@ pub struct Costs {
     pub cycle: Tick,
     pub branch_penalty: Tick,
     pub jump_penalty: Tick,
+    /// After a conditional branch: by whether its prediction was right, and whether it is taken.
+    pub branches: [[Tick; 2]; 2],
     pub trap_entry: Tick,
     pub mmio: Tick,
     pub walk_hit: Tick,
@@ -164,8 +166,8 @@ pub struct Core {
     pub stores: StoreBuffer,
     pub mmu: Mmu,
     pub statistics: HartStatistics,
-    /// Integer registers. Writes to `x0` go to register 32; the rest makes the size a power of two.
-    pub x: [u64; 64],
+    /// Integer registers. Writes to `x0` go to register 32; with the rest, each byte is a number of one, so that no operation checks it.
+    pub x: [u64; 256],
     pub csr: Csrs,
     pub counters: Counters,
     pub predictor: Predictor,
@@ -209,7 +211,7 @@ impl Core {
         let cycle = config.ticks_per_cycle.max(1);
         let ticks = |cycles: u32| cycles as Tick * cycle;
         Self {
-            x: [0; 64],
+            x: [0; 256],
             f: [0; 32],
             pc: 0,
             privilege: Privilege::Machine,
@@ -226,6 +228,10 @@ impl Core {
                 cycle,
                 branch_penalty: ticks(config.branch_penalty),
                 jump_penalty: ticks(config.jump_penalty),
+                branches: [
+                    [ticks(config.branch_penalty); 2],
+                    [0, ticks(config.jump_penalty)],
+                ],
                 trap_entry: ticks(config.trap_entry),
                 mmio: ticks(config.mmio),
                 walk_hit: ticks(config.load_to_use),

@@ -3,7 +3,7 @@
 //! This file holds the semantics of each instruction, once (longer ones are in their extension's file under `isa`); memory
 //! accesses are in `execute_memory.rs`, privileged instructions in `execute_system.rs`.
 
-use super::block::{Block, BlockCache};
+use super::block::{Block, BlockCache, slot};
 use super::bus::Bus;
 use super::core::{Core, Exception, Exit, Mode, NO_LINE, Privilege};
 use super::isa::{Op, SINK, Unit, float, integer_operations};
@@ -25,31 +25,96 @@ pub enum End {
     Left,
     /// A counter has overflowed; its interrupt is taken before the operation with this index.
     Overflow(usize),
-    /// The line of the block is on its way; this token reports it.
-    Fetching(u32),
+    /// Lines of the block are on their way; these tokens report them.
+    Fetching([Option<u32>; 2]),
 }
 
-/// The next block in the usual case: no interrupt, time left, a decoded block in one line. Also returns its physical address.
-#[inline(always)]
-fn quick_block<B: Bus>(core: &Core, blocks: &BlockCache) -> Option<(usize, u64)> {
-    if !core.may_go_on() {
-        return None;
-    }
-    let physical = core.mmu.quick(Need::Execute, core.pc)?;
-    let index = blocks
-        .find(physical)
-        .filter(|index| core.may_use::<B>(*index))?;
-    (!blocks.block(index).straddles).then_some((index, physical))
+/// The page of instructions that the loop of blocks is in: its number, and the difference to physical addresses. What an operation does to
+/// the translation of instructions ends the loop, so the page stays.
+struct Page {
+    number: u64,
+    delta: u64,
 }
 
-/// [`Core::fetch`] of another line than the last one, apart from the loop of blocks.
-#[inline(never)]
-fn fetch_another<B: Bus>(core: &mut Core, bus: &mut B, physical: u64) -> Option<u32> {
-    if bus.fetch_recent(core.base, physical) {
-        core.fetch_line = physical & core.line_mask;
-        return None;
+impl Page {
+    /// No address has this page.
+    const NONE: Self = Self {
+        number: u64::MAX,
+        delta: 0,
+    };
+
+    /// The physical address of an instruction, if its translation is known.
+    #[inline(always)]
+    fn physical(&mut self, core: &Core, pc: u64) -> Option<u64> {
+        if pc >> 12 == self.number {
+            return Some(pc.wrapping_add(self.delta));
+        }
+        let physical = core.mmu.quick(Need::Execute, pc)?;
+        *self = Self {
+            number: pc >> 12,
+            delta: physical.wrapping_sub(pc),
+        };
+        Some(physical)
     }
-    core.fetch(bus, physical)
+}
+
+/// Instruction lines that hit when they are fetched again: each is the line used last in its set, and nothing is on its way to the cache. A fetch
+/// of any other line may change that, and what makes the hart forget its last line.
+struct FetchedLines([u64; 8]);
+
+impl FetchedLines {
+    const NONE: Self = Self([NO_LINE; 8]);
+
+    /// The place of a line. Lines may be shorter or longer than 64 bytes; then fewer are known.
+    #[inline(always)]
+    fn place(line: u64) -> usize {
+        (line >> 6) as usize & 7
+    }
+
+    /// Fetches a line again. False: nothing has happened.
+    #[inline(always)]
+    fn again<B: Bus>(&self, core: &mut Core, bus: &mut B, line: u64) -> bool {
+        let hits = self.0[Self::place(line)] == line && bus.fetch_again(line);
+        if hits {
+            core.fetch_line = line;
+        }
+        hits
+    }
+
+    /// [`Core::fetch`].
+    #[inline]
+    fn fetch<B: Bus>(&mut self, core: &mut Core, bus: &mut B, physical: u64) -> Option<u32> {
+        let line = physical & core.line_mask;
+        if self.again(core, bus, line) {
+            return None;
+        }
+        if bus.fetch_recent(core.base, physical) {
+            self.0[Self::place(line)] = line;
+            core.fetch_line = line;
+            return None;
+        }
+        *self = Self::NONE;
+        core.fetch(bus, physical)
+    }
+
+    /// Fetches another line than the last one, and the next line too if a block `straddles`. Apart from the loop of blocks. Returns what is on
+    /// its way.
+    #[inline(never)]
+    fn fetch_for_block<B: Bus>(
+        &mut self,
+        core: &mut Core,
+        bus: &mut B,
+        physical: u64,
+        straddles: bool,
+    ) -> Option<[Option<u32>; 2]> {
+        let mut tokens = [self.fetch(core, bus, physical), None];
+        if straddles {
+            // A block that reaches into another page is not in the table.
+            let next = (physical & core.line_mask) + !core.line_mask + 1;
+            tokens[1] = self.fetch(core, bus, next);
+        }
+        (tokens != [None; 2]).then_some(tokens)
+    }
 }
 
 /// Executes blocks while the next one is found quickly, beginning with operation `start` of a block. Returns in which block it
@@ -67,11 +132,23 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
     let mut current = first;
     let mut block = blocks.block(current);
     let mut operations = blocks.operations(block);
-    let mut index = start;
     let mut counted = start;
     let mut beginning = (core.pc, core.fetch_line);
+    let table = blocks.table();
+    let mut page = Page::NONE;
+    let mut fetched = FetchedLines::NONE;
+    // Interrupts come from outside, from writes of registers and from counters that overflow: none of them within this loop.
+    let interrupted = core.interrupt_wakes();
+    let mut rest = operations[start..].iter();
+    // The index of the present operation.
+    macro_rules! index {
+        () => {
+            operations.len() - rest.len() - 1
+        };
+    }
     macro_rules! leave {
         ($exit:expr) => {{
+            let index = index!();
             core.statistics.instructions += (index - counted) as u64;
             let end = match $exit {
                 Exit::Suspend(stop) => End::Suspended(index, stop),
@@ -90,7 +167,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
     }
     macro_rules! illegal {
         () => {{
-            let value = blocks.bits(block, index);
+            let value = blocks.bits(block, index!());
             leave!(Exit::Trap(Exception {
                 cause: cause::ILLEGAL,
                 value
@@ -99,13 +176,14 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
     }
     loop {
         loop {
-            let Some(op) = operations.get(index) else {
-                core.statistics.instructions += (index - counted) as u64;
+            let Some(op) = rest.next() else {
+                core.statistics.instructions += (operations.len() - counted) as u64;
                 core.pc = core.pc.wrapping_add(block.bytes as u64);
                 core.end_block(blocks, block, 0);
                 break;
             };
-            if WATCHED && index != start {
+            if WATCHED && index!() != start {
+                let index = index!();
                 core.statistics.instructions += (index - counted) as u64;
                 counted = index;
                 let now = core.base + op.cycle as Tick * cycle;
@@ -115,7 +193,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
                 }
             }
             if core.under_way {
-                let registers = blocks.registers(block, index);
+                let registers = op.registers;
                 let offset = op.cycle as Tick * cycle;
                 if !core.results.are_ready() && core.results.concern(registers, core.base + offset)
                 {
@@ -130,13 +208,13 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
                 }
             }
             debug_assert!(core.under_way || core.results.are_ready() && core.pending.is_empty());
-            let a = core.x[op.rs1 as usize & 63];
-            let b = core.x[op.rs2 as usize & 63];
+            let a = core.x[op.rs1 as usize];
+            let b = core.x[op.rs2 as usize];
             let imm = op.imm as i64 as u64;
             let shift = op.imm as u32;
             macro_rules! set {
                 ($value:expr) => {
-                    core.x[op.rd as usize & 63] = $value
+                    core.x[op.rd as usize] = $value
                 };
             }
             macro_rules! load {
@@ -150,6 +228,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
                     attempt!(core.store::<B, $bytes>(bus, op, a.wrapping_add(imm), $value));
                     if core.mode != Mode::Running {
                         // A device put the hart to sleep.
+                        let index = index!();
                         core.statistics.instructions += (index + 1 - counted) as u64;
                         core.pc = core.pc.wrapping_add(op.offset as u64 + op.length as u64);
                         core.leave_results(blocks, block, index + 1, op.cycle + 1);
@@ -160,7 +239,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
             }
             macro_rules! branch {
                 ($taken:expr) => {{
-                    core.statistics.instructions += (index + 1 - counted) as u64;
+                    core.statistics.instructions += (operations.len() - counted) as u64;
                     core.branch((blocks, block), op, $taken);
                     break;
                 }};
@@ -168,12 +247,12 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
             integer_operations!(op.kind, set, branch, (a, b, imm, shift), {
                 Kind::Auipc => set!(core.pc.wrapping_add(op.offset as u64).wrapping_add(imm)),
                 Kind::Jal => {
-                    core.statistics.instructions += (index + 1 - counted) as u64;
+                    core.statistics.instructions += (operations.len() - counted) as u64;
                     core.jump_direct((blocks, block), op);
                     break
                 }
                 Kind::Jalr => {
-                    core.statistics.instructions += (index + 1 - counted) as u64;
+                    core.statistics.instructions += (operations.len() - counted) as u64;
                     core.jump_indirect((blocks, block), op, a.wrapping_add(imm) & !1);
                     break
                 }
@@ -194,7 +273,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
                 }
                 Kind::Fence => attempt!(core.wait_all(op.cycle as Tick * cycle)),
                 Kind::CacheBlock => {
-                    let bits = blocks.bits(block, index);
+                    let bits = blocks.bits(block, index!());
                     attempt!(core.cache_block(bus, op, bits, a))
                 }
                 Kind::Prefetch => core.prefetch(bus, op, a),
@@ -233,8 +312,10 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
                         Err(_) => illegal!(),
                     }
                 }
-                _ => {
-                    // Everything else ends the block, and may look at the instruction counter.
+                Kind::FenceI | Kind::Csrrw | Kind::Csrrs | Kind::Csrrc | Kind::Csrrwi | Kind::Csrrsi | Kind::Csrrci
+                | Kind::Ecall | Kind::Ebreak | Kind::Mret | Kind::Sret | Kind::Wfi | Kind::SfenceVma | Kind::Illegal => {
+                    // They end the block, and may look at the instruction counter. (Each is named, so that no kind needs a check.)
+                    let index = index!();
                     core.statistics.instructions += (index - counted) as u64;
                     counted = index;
                     let bits = blocks.bits(block, index);
@@ -248,34 +329,47 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
                     return (End::Done, current);
                 }
             });
-            index += 1;
         }
         if WATCHED {
             return (End::Done, current);
         }
-        index = 0;
         counted = 0;
+        if interrupted || !core.may_go_on() {
+            return (End::Done, current);
+        }
         // A loop of one block: neither its translation nor its decoding can have changed in between.
         let again = (core.pc, core.fetch_line) == beginning
             && core.fetch_line != NO_LINE
             && !block.straddles;
-        if again && core.may_go_on() {
+        if again {
+            rest = operations.iter();
             continue;
         }
-        let Some((next, physical)) = quick_block::<B>(core, blocks) else {
+        let Some(physical) = page.physical(core, core.pc) else {
             return (End::Done, current);
         };
-        if physical & core.line_mask != core.fetch_line {
+        let next = slot(physical);
+        if !table[next].is_at(physical) || !core.may_use::<B>(next) {
+            return (End::Done, current);
+        }
+        let (line, straddles) = (physical & core.line_mask, table[next].straddles);
+        if line != core.fetch_line || straddles {
             if bus.regulates() {
                 return (End::Done, current);
             }
-            if let Some(token) = fetch_another(core, bus, physical) {
-                return (End::Fetching(token), next);
+            if core.fetch_line == NO_LINE {
+                fetched = FetchedLines::NONE;
+            }
+            if (straddles || !fetched.again(core, bus, line))
+                && let Some(tokens) = fetched.fetch_for_block(core, bus, physical, straddles)
+            {
+                return (End::Fetching(tokens), next);
             }
         }
         current = next;
-        block = blocks.block(current);
+        block = &table[next];
         operations = blocks.operations(block);
+        rest = operations.iter();
         beginning = (core.pc, core.fetch_line);
     }
 }
@@ -309,10 +403,10 @@ impl Core {
         !B::SHARES_BLOCKS || self.verified.as_ref().is_none_or(|all| all.has(block))
     }
 
-    /// Whether the next block can start without further checks.
+    /// Whether the next block can start without further checks, if no interrupt is pending.
     #[inline(always)]
     fn may_go_on(&self) -> bool {
-        self.base < self.horizon && !self.interrupt_wakes() && !self.forget_blocks
+        self.base < self.horizon && !self.forget_blocks
     }
 
     /// Whether an interrupt is taken at `now`, between two instructions.
@@ -341,12 +435,10 @@ impl Core {
     fn branch(&mut self, (blocks, block): (&BlockCache, &Block), op: &Op, taken: bool) {
         let pc = self.pc.wrapping_add(op.offset as u64);
         self.statistics.branches += 1;
+        // Outcomes are as random for the host as for the hart, so nothing here asks for them with a branch.
         let right = self.predictor.branch(pc, taken, op.imm < 0);
-        let penalty = match (right, taken) {
-            (false, _) => self.mispredicted(),
-            (true, true) => self.costs.jump_penalty,
-            (true, false) => 0,
-        };
+        self.statistics.mispredictions += u64::from(!right);
+        let penalty = self.costs.branches[usize::from(right)][usize::from(taken)];
         self.end_block(blocks, block, penalty);
         self.statistics.stall_branch += penalty;
         self.pc = pc.wrapping_add(if taken {
@@ -362,11 +454,11 @@ impl Core {
         self.costs.branch_penalty
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn jump_direct(&mut self, (blocks, block): (&BlockCache, &Block), op: &Op) {
         let pc = self.pc.wrapping_add(op.offset as u64);
         let link = pc.wrapping_add(op.length as u64);
-        self.x[op.rd as usize & 63] = link;
+        self.x[op.rd as usize] = link;
         if is_link(op.rd) {
             self.predictor.call(link);
         }
@@ -379,7 +471,7 @@ impl Core {
     #[inline(never)]
     fn jump_indirect(&mut self, (blocks, block): (&BlockCache, &Block), op: &Op, target: u64) {
         let link = self.pc.wrapping_add(op.offset as u64 + op.length as u64);
-        self.x[op.rd as usize & 63] = link;
+        self.x[op.rd as usize] = link;
         let pops = is_link(op.rs1) && op.rs1 != op.rd;
         let penalty = match pops && self.predictor.returns_to(target) {
             true => self.costs.jump_penalty,

@@ -278,11 +278,11 @@ impl Hart {
                     self.core.pc = self.core.pc.wrapping_add(op.offset as u64);
                     self.core.base += op.cycle as Tick * self.core.costs.cycle;
                 }
-                End::Fetching(token) => {
-                    self.core.fetches = [Some(token), None];
+                End::Fetching(tokens) => {
+                    self.core.fetches = tokens;
                     self.core.ask_limit(bus);
                     self.resume = Some(Resume::Fetch(block));
-                    return Stop::Pending(token);
+                    continue;
                 }
                 End::Done if self.core.mode == Mode::Running => {}
                 End::Done => return Stop::WaitForInterrupt,

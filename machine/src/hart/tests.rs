@@ -465,3 +465,51 @@ fn a_wait_for_tokens_is_over_for_an_interrupt_that_came_before_it() {
     );
     assert_eq!((bus.withdrawn, hart.csr(0x342)), (1, Some(1 << 63 | 7)));
 }
+
+/// A loop whose first instruction reaches into the next line, where its branch is: `length` times.
+fn loop_across_lines(length: i32) -> Vec<u8> {
+    let mut a = Assembler::default();
+    a.addi(5, 0, length);
+    for _ in 0..14 {
+        a.addi(0, 0, 0);
+    }
+    let mut bytes = a.bytes();
+    bytes.extend(1u16.to_le_bytes()); // c.nop, so that the loop begins two bytes before the end of the line
+    let mut a = Assembler::default();
+    a.addi(5, 5, -1).branch(1, 5, 0, 0).word(WFI);
+    bytes.extend(a.bytes());
+    bytes
+}
+
+/// Each time, the block before the branch fetches both of its lines, and waits for what is on its way: whether the loop of blocks finds it, or
+/// each block has a run of its own.
+#[test]
+fn a_block_that_reaches_into_the_next_line_fetches_both_each_time() {
+    for seed in 0..40 {
+        let run = |width: Tick| {
+            let mut bus = FlatBus::new(&loop_across_lines(5), seed);
+            let mut hart = Hart::new(&HartConfig::default(), 0);
+            hart.reset(BASE, 0);
+            let mut stop = Stop::Horizon;
+            while stop != Stop::WaitForInterrupt {
+                let next = bus.events.first_key_value().map(|(key, _)| key.0);
+                let horizon = next.unwrap_or(Tick::MAX).min(hart.time() + width);
+                stop = hart.run(&mut bus, horizon);
+                if let (Stop::Pending(_), Some(((at, token), Event::Complete(_, address)))) =
+                    (stop, bus.events.pop_first())
+                {
+                    let line = bus.line(address);
+                    hart.complete(token, at, line);
+                }
+            }
+            let fetched: Vec<u64> = bus.fetch_log.iter().map(|f| (f.1 - BASE) & !63).collect();
+            assert_eq!(hart.register(5), 0);
+            (hart.time(), fetched)
+        };
+        let (time, fetched) = run(1_000_000);
+        assert_eq!(run(1), (time, fetched.clone()), "seed {seed}");
+        if seed == 0 {
+            assert_eq!(fetched, [0, 64].repeat(5));
+        }
+    }
+}

@@ -333,6 +333,19 @@ impl<const TCM: bool> Bus for TileBus<'_, TCM> {
         }
     }
 
+    #[inline(always)]
+    fn fetch_again(&mut self, physical: u64) -> bool {
+        if self.coupled(physical).is_some() {
+            return false;
+        }
+        let again = self.caches.fetch_again();
+        debug_assert!(
+            !again || self.caches.is_recent_for_fetch(self.name(physical)),
+            "{physical:#x} is not the line used last in its set"
+        );
+        again
+    }
+
     #[inline]
     fn fetch_recent(&mut self, now: Tick, physical: u64) -> bool {
         self.coupled(physical).is_none() && self.caches.fetch_recent(now, self.name(physical))

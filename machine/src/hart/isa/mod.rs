@@ -169,6 +169,8 @@ pub struct Op {
     pub offset: u8,
     /// Bytes of the instruction: 2 or 4.
     pub length: u8,
+    /// What it waits for in order: the registers that it reads or writes ([`Op::masks`]), and the dividers if it needs one.
+    pub registers: u64,
 }
 
 impl Op {
@@ -183,6 +185,7 @@ impl Op {
             cycle: 0,
             offset: 0,
             length: 4,
+            registers: 0,
         }
     }
 
