@@ -70,11 +70,15 @@
 //!   and one of each further input: at most `f`. Answers of writes are shorter and no nearer.
 //!
 //! # Requests in one chain
-//! A chain meets a request at the bank only if it comes there with it. What follows the request in the chain ends with the answer of some request: of this
-//! one, of one that waited for its line or its register, or of one that its write or its read was before in a queue; nothing else of the second
-//! level makes the hart go on. Only then the hart sends the chain's next request. So in the run alone, between the arrivals of two successive
-//! requests of a chain at their banks, some request of the hart was answered. Requests that are under way together are alternatives: a chain has one of
-//! them. `A` is the largest number of requests of a job that are apart like this ([`ClusterJob::apart`]).
+//! A chain meets a request at the bank only if it comes there with it. Beside others, a request goes on when what it waits for has been answered, and there are two
+//! kinds of this:
+//! - an operand, the same line, or an earlier access in the same queue: the same answer is before it in the run alone, too;
+//! - a miss register. Then requests hold all of them, and each of these is a link for an upper bound, because the first answer lets it go on, and so it waits for none of
+//!   them longer than until that one's answer. In the run alone, some of these had been answered before the request came to its bank, because otherwise no register was
+//!   free for it there. The chain goes on with such a one.
+//!
+//! So the chain can be chosen such that in the run alone, some request of the hart was answered between the arrivals of any two successive requests of it. Requests that are
+//! under way together are alternatives: a chain has one of them. `A` is the largest number of requests of a job that are apart like this ([`ClusterJob::apart`]).
 //!
 //! # How many writes of a hart are under way
 //! Let `w` be the oldest write-back of the hart that is not served and whose fill is over. When `w` left the second level, its fill still held a

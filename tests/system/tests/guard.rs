@@ -108,9 +108,9 @@ fn with_guards_attacks_change_nothing_but_time() {
         assert!(text.contains(from), "{from}");
         text = text.replace(from, to);
     }
-    let (five, last) = (small(""), tile_of(5, 1, ""));
-    assert!(five.contains(&last), "{five}");
-    let five = five.replace(&last, "");
+    let (six, first) = (small(""), tile_of(0, 4, ""));
+    assert!(six.contains(&first), "{six}");
+    let five = six.replace(&first, &tile_of(0, 3, ""));
     let folder = folder_with(&[("small.xml", &five), ("system.xml", &text)]);
     let system = folder.path().join("system.xml");
     let few = checked_in(&system, Some("guarded"), 1, &[]);
