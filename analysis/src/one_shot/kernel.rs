@@ -67,7 +67,7 @@ mod tests {
     use crate::plan::one_shot::bounds;
     use bulkhead_model::{LoadOptions, load_system_text};
 
-    /// Why the tasks have no bounds: two that share a port, and one for itself.
+    /// For each of two tasks that share a port: why it has no bound, if so.
     fn lost(platform: &str, overrides: &[&str]) -> Vec<Option<String>> {
         let text = format!(
             r#"<system name="s" paradigm="one-shot" platform="{platform}" duration="10ms">

@@ -163,8 +163,7 @@ pub trait Bus {
     /// A fetch of a line that [`Bus::fetch_recent`] found, if the hart has only fetched such lines since. False: someone else has used the
     /// caches, and nothing has happened; the hart must call one of the others.
     #[inline]
-    fn fetch_again(&mut self, physical: u64) -> bool {
-        let _ = physical;
+    fn fetch_again(&mut self, _physical: u64) -> bool {
         false
     }
     /// Timing of one data access that lies within one cache line.

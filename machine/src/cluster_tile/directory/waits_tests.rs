@@ -1,4 +1,4 @@
-//! Who waits for whom at a directory: each wait names its culprit, and its length is exact.
+//! Waits at a directory have their culprits and exact lengths.
 
 use super::*;
 use crate::cluster_tile::messages::Reply;
