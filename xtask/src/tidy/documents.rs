@@ -94,7 +94,7 @@ fn anchors(page: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Relative links lead somewhere, to a heading if they name one; blocks of code end.
+/// Relative links lead somewhere, to a heading if they name one, and those of the book into the book; blocks of code end.
 pub fn links(tree: &Tree) -> Vec<Violation> {
     let mut places: BTreeSet<String> = BTreeSet::new();
     for file in &tree.files {
@@ -139,13 +139,15 @@ pub fn links(tree: &Tree) -> Vec<Violation> {
                 if target.is_empty() {
                     continue;
                 }
-                if !places.contains(&resolve(&file.path, target)) {
-                    found.push(Violation::new(
-                        &file.path,
-                        index + 1,
-                        format!("the link to {target} leads nowhere"),
-                    ));
-                }
+                let place = resolve(&file.path, target);
+                let message = match places.contains(&place) {
+                    false => format!("the link to {target} leads nowhere"),
+                    true if file.path.starts_with("docs/") && !place.starts_with("docs/") => {
+                        format!("the book does not contain {target}; name {place} without a link")
+                    }
+                    true => continue,
+                };
+                found.push(Violation::new(&file.path, index + 1, message));
             }
         }
     }
@@ -225,6 +227,18 @@ mod tests {
         let found = links(&tree(&[page, ("docs/c.md", "")]));
         assert_eq!(found.len(), 1);
         assert!(found[0].message.contains("nowhere.md"));
+    }
+
+    #[test]
+    fn a_link_out_of_the_book_is_found() {
+        let page = ("docs/a/b.md", "[x](../../lib.rs) [y](../c.md)");
+        let readme = ("README.md", "[x](lib.rs)");
+        let found = links(&tree(&[page, readme, ("docs/c.md", ""), ("lib.rs", "")]));
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            found[0].message,
+            "the book does not contain ../../lib.rs; name lib.rs without a link"
+        );
     }
 
     #[test]
