@@ -14,6 +14,7 @@ pub mod mc2;
 pub mod network_calculus;
 pub mod one_shot;
 pub mod one_shot_clocks;
+mod one_shot_kernel;
 mod one_shot_mesh;
 pub mod one_shot_rivals;
 #[cfg(doctest)]

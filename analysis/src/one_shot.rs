@@ -47,7 +47,6 @@ use self::locks::{Ports, longest};
 mod attempts;
 mod drift;
 mod interrupts;
-mod kernel;
 mod locks;
 mod lost;
 

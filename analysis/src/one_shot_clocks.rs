@@ -14,6 +14,7 @@
 //! only a tick, and waits only some ticks for all, so there is a bound only if all messages fit into these, whatever rivals send and however slowly those
 //! in the master's list ask for the time themselves.
 
+use crate::one_shot_kernel::slower;
 use crate::one_shot_mesh::{Load, Mesh};
 use crate::one_shot_rivals::Rivals;
 use bulkhead_abi::one_shot::clock::{BEGIN, MASTER_PATIENCE, MESSAGES};
@@ -41,13 +42,44 @@ const MILLION: u128 = 1_000_000;
 const SECOND: u128 = 1_000_000_000_000;
 
 /// The possible error of a core's clock, compared with the one that it follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClockBound {
     /// The core.
     pub core: u16,
     /// The core that it follows.
     pub master: u16,
-    /// When the message arrived that gives it the time.
+    /// The error.
+    #[serde(flatten)]
+    pub error: ErrorBound,
+}
+
+/// A bound of an error, or why there is none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum ErrorBound {
+    /// At most this.
+    Within(ClockError),
+    /// Any.
+    Unbounded {
+        /// Why.
+        unbounded: String,
+    },
+}
+
+impl ErrorBound {
+    /// The error if there is a bound.
+    pub fn within(&self) -> Option<ClockError> {
+        match self {
+            Self::Within(error) => Some(*error),
+            Self::Unbounded { .. } => None,
+        }
+    }
+}
+
+/// How wrong a clock may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ClockError {
+    /// When the message arrived that gives the core the time.
     pub synchronised: Time,
     /// When the system's duration is over.
     pub end: Time,
@@ -55,15 +87,28 @@ pub struct ClockBound {
 
 /// The bounds of all cores that follow another one; none if all have one timer.
 pub fn clock_bounds(system: &OneShot, platform: &Platform) -> Vec<ClockBound> {
-    bounds_with(system, platform, |_| 0)
+    let Some(master) = system.master(platform) else {
+        return Vec::new();
+    };
+    let of_master = slower(platform, master);
+    let all = bounds_with(system, platform, |_| 0).into_iter();
+    let all = all.map(|(core, error)| ClockBound {
+        core,
+        master,
+        error: match of_master.clone().or_else(|| slower(platform, core)) {
+            Some(unbounded) => ErrorBound::Unbounded { unbounded },
+            None => ErrorBound::Within(error),
+        },
+    });
+    all.collect()
 }
 
-/// The same if the way of a message to a core takes so many cycles longer.
+/// For each core that follows another one, its error if both are like `epiphany3`'s, and the way of a message to it takes so many cycles longer.
 fn bounds_with(
     system: &OneShot,
     platform: &Platform,
     longer: impl Fn(u16) -> u64,
-) -> Vec<ClockBound> {
+) -> Vec<(u16, ClockError)> {
     let Some(master) = system.master(platform) else {
         return Vec::new();
     };
@@ -92,12 +137,11 @@ fn bounds_with(
         let apart = u128::from(drift(core).abs_diff(drift(master)));
         let whole = (u128::from(system.duration.0) * timebase).div_ceil(SECOND);
         let drifted = (whole * apart).div_ceil(MILLION);
-        all.push(ClockBound {
-            core,
-            master,
+        let error = ClockError {
             synchronised: time(error),
             end: time(error + drifted),
-        });
+        };
+        all.push((core, error));
     }
     all
 }
@@ -168,7 +212,9 @@ pub(crate) fn beside(
         longer.get(&core).copied().unwrap_or(0)
     });
     Ok(Errors(
-        all.into_iter().map(|one| (one.core, one.end)).collect(),
+        all.into_iter()
+            .map(|(core, error)| (core, error.end))
+            .collect(),
     ))
 }
 
@@ -188,14 +234,14 @@ fn with_messages(mesh: &Mesh<'_>, (master, core): (u16, u16), load: &Load) -> Lo
     all
 }
 
-/// The errors of a system's clocks during its whole duration.
+/// The errors of a system's clocks during its whole duration. Tasks that need one that nothing bounds are without bounds (`one_shot::lost`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Errors(BTreeMap<u16, Time>);
 
 impl Errors {
     pub(crate) fn of(system: &OneShot, platform: &Platform) -> Self {
-        let all = clock_bounds(system, platform).into_iter();
-        Self(all.map(|one| (one.core, one.end)).collect())
+        let all = bounds_with(system, platform, |_| 0).into_iter();
+        Self(all.map(|(core, error)| (core, error.end)).collect())
     }
 
     /// The amount by which the clocks of two cores may differ.
@@ -232,8 +278,9 @@ mod tests {
     fn an_error_is_half_a_window_and_the_drift() {
         assert_eq!(pair("epiphany3", ""), []);
         let all = pair("epiphany3-clocks", "");
-        let [one] = all[..] else { panic!("{all:?}") };
+        let [one] = &all[..] else { panic!("{all:?}") };
         assert_eq!((one.core, one.master), (3, 0));
+        let one = one.error.within().expect("a bound");
         // A cycle is a count. A round over three hops takes 18 cycles to 24 (docs/reference/mesh.md).
         let counts = |time: Time| time.0 * 600 / 1_000_000;
         let half = (SEND + LOOKS) / 2;
@@ -250,7 +297,8 @@ mod tests {
             pair("epiphany3-clocks", ""),
             pair("epiphany3-clocks", r#" host="15""#),
         );
-        assert!(beside[0].synchronised > alone[0].synchronised);
+        let wide = |all: &[ClockBound]| all[0].error.within().map(|error| error.synchronised);
+        assert!(wide(&alone).is_some() && wide(&beside) > wide(&alone));
     }
 
     /// A section of core 0 and core 5, with guards, and what its domain's bounds assume; `more`: further tasks.

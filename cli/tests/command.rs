@@ -87,6 +87,7 @@ fn a_chip_that_the_machine_refuses_is_bad_input() {
         let commands = [
             &["check", "m.xml", "--set", set][..],
             &["check", "epiphany3", "--set", "memory@size=1024GiB"],
+            &["check", "oneshot/pair", "--set", set],
             &["run", "m.xml", "--set", set],
             &["audit", "m.xml", "--set", set],
         ];

@@ -282,6 +282,34 @@ fn clocks_of_cores_have_a_table() {
     insta::assert_snapshot!(table);
 }
 
+/// The bounds' cycles are counted for cores like epiphany3's.
+#[test]
+fn a_clock_of_a_slower_core_is_not_judged() {
+    let slow = [
+        "check",
+        "oneshot/clocks",
+        "--set",
+        "platform/pipeline[ecore]@branch-penalty=200",
+    ];
+    let all = text(&bulkhead(Path::new("."), &slow).stdout);
+    let (_, table) = all
+        .split_once("Bounds of the error of clocks")
+        .expect("a table");
+    let first = "   1         0     not judged   not judged\n";
+    assert!(table.contains(first), "{table}");
+    let why = "The clock of core 1: the kernel's costs are those of a core like epiphany3's, and on core 0, pipeline `ecore` has branch-penalty=\"200\", more than 3";
+    assert!(table.contains(why), "{table}");
+    let output = bulkhead(Path::new("."), &[&slow[..], &["--json"]].concat());
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let one = &value["clocks"][0];
+    assert_eq!((&one["core"], one.get("end")), (&1.into(), None));
+    assert!(
+        one["unbounded"]
+            .as_str()
+            .is_some_and(|why| why.contains("branch-penalty"))
+    );
+}
+
 fn text_of(output: &Output) -> String {
     text(&output.stdout) + &text(&output.stderr)
 }

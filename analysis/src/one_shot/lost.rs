@@ -5,24 +5,24 @@
 
 use super::Interrupts;
 use super::drift::Drift;
-use super::kernel::slower;
+use crate::one_shot_kernel::slower;
 use crate::one_shot_mesh::Mesh;
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
+use bulkhead_model::tasks::Channel;
 use std::collections::BTreeMap;
 
 /// For each task, why nothing bounds it, if so.
 pub(super) fn lost(system: &OneShot, platform: &Platform) -> Vec<Option<String>> {
     let mesh = Mesh::new(platform);
     let mut cores: BTreeMap<u16, String> = BTreeMap::new();
-    let clocks = platform.tiles.iter();
-    let clocks = clocks.map(|tile| tile.pipeline.clock.frequency.0);
-    let fastest = clocks.max().unwrap_or(0);
+    let master = system.master(platform);
+    let no_time = master.and_then(|master| slower(platform, master));
     for core in system.cores() {
         let interrupts = Interrupts::of(system, platform, core);
         let tick = Drift::of(platform, core).shorten(mesh.cycles(TICK).max(1), 1);
-        if let Some(why) = slower(platform, core, fastest) {
+        if let Some(why) = slower(platform, core) {
             cores.insert(core, why);
         } else if system.unstated.contains(&core) && system.handlers(core).is_empty() {
             let why = format!(
@@ -38,6 +38,17 @@ pub(super) fn lost(system: &OneShot, platform: &Platform) -> Vec<Option<String>>
         }
     }
     let tasks = &system.tasks;
+    if let Some(why) = no_time {
+        // Both ends compare their clocks, and the time comes from a core whose messages nothing bounds.
+        let compare = |channel: &&Channel| channel.notify || channel.parallel.is_some();
+        for channel in tasks.channels.iter().filter(compare) {
+            for task in [channel.from, channel.to] {
+                let own = system.core(task);
+                let why = format!("core {own} compares its clock with others: {why}");
+                cores.entry(own).or_insert(why);
+            }
+        }
+    }
     let mut before = 0;
     while before < cores.len() {
         before = cores.len();

@@ -3,7 +3,7 @@
 use super::plan::meaning;
 use super::{Outcome, page_written, print_json, say, write_page};
 use crate::arguments::Check;
-use bulkhead_analysis::one_shot_clocks::ClockBound;
+use bulkhead_analysis::one_shot_clocks::{ClockBound, ClockError, ErrorBound};
 use bulkhead_analysis::plan::files as plan;
 use bulkhead_analysis::plan::system::complete as system_plan;
 use bulkhead_model::platform::{Cache, Origin, Platform};
@@ -16,7 +16,7 @@ use bulkhead_report::table::{Grid, nobody, placement_grid, plain, render};
 use bulkhead_report::{plan as report, plan_page};
 use bulkhead_runner::Error;
 use bulkhead_runner::bare::unbounded_flows;
-use bulkhead_runner::convert::convert;
+use bulkhead_runner::convert::{accepted, convert};
 use bulkhead_runner::programs::absent_tasks;
 use bulkhead_runner::tiled::unfinished::too_limited;
 use bulkhead_runner::tiled::{admission, requests};
@@ -197,7 +197,7 @@ fn check_tasks(
     Ok(verdict.code(false))
 }
 
-/// Programs of a one-shot system that are not there; nothing for other files.
+/// Programs of a one-shot system that are not there, if the machine takes its chip; nothing for other files.
 fn absent_programs(options: &Check) -> Result<Vec<String>, Error> {
     let load = LoadOptions {
         overrides: options.set.clone(),
@@ -207,6 +207,7 @@ fn absent_programs(options: &Check) -> Result<Vec<String>, Error> {
         return Ok(Vec::new());
     }
     let system = load_system(&options.system, &load)?;
+    accepted(&system)?;
     let base = options.system.parent().unwrap_or(Path::new(""));
     match &system.one_shot {
         Some(tasks) => Ok(absent_tasks(&place::root()?, base, tasks)),
@@ -222,17 +223,26 @@ fn clock_table(clocks: &[ClockBound]) -> String {
     let mut table = plain(&["core", "follows", "synchronised", "end"]);
     let time = |time: Time| format!("{} ns", grouped(time.0.div_ceil(1000)));
     for one in clocks {
+        let error = one.error.within();
+        let cell =
+            |of: fn(ClockError) -> Time| error.map_or("not judged".to_owned(), |e| time(of(e)));
         table.add_row(vec![
             one.core.to_string(),
             one.master.to_string(),
-            time(one.synchronised),
-            time(one.end),
+            cell(|error| error.synchronised),
+            cell(|error| error.end),
         ]);
     }
-    format!(
+    let mut text = format!(
         "\nBounds of the error of clocks, when they are synchronised and after the system's duration, beside no flood of the mesh:\n{}",
         render(&table)
-    )
+    );
+    for one in clocks {
+        if let ErrorBound::Unbounded { unbounded } = &one.error {
+            text += &format!("\nThe clock of core {}: {unbounded}", one.core);
+        }
+    }
+    text
 }
 
 /// Judges a system: its tasks, and the delays of its regulated traffic.

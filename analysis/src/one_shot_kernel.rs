@@ -5,6 +5,7 @@
 //! ([`crate::one_shot_mesh`]), as do stores that wait for room.
 
 use bulkhead_model::platform::{Clock, Pipeline, PipelineModel, Platform};
+use bulkhead_model::units::Size;
 
 /// What the kernel's cycles depend on, of a pipeline: each attribute, its value, and the greatest one, which is that of `epiphany3`. The kernel computes no
 /// floating-point numbers and translates no addresses.
@@ -20,11 +21,24 @@ fn costs(of: &Pipeline) -> [(&'static str, u32, u32); 7] {
     ]
 }
 
-/// The banks of `epiphany3`'s local memories; fewer hold up a hart's own accesses. No local memory moves or fetches fewer bytes at once than these.
+/// The banks of `epiphany3`'s local memories; fewer hold up a hart's own accesses.
 const BANKS: u32 = 4;
+/// The bytes of a bank of `epiphany5`, where bounds were compared with runs, too; in larger ones, more of the kernel's code and data lie together.
+const BANK: u64 = 16 << 10;
+/// The turns of a bank in which `epiphany3` fetches. A taken branch waits for all of them.
+const TURNS: u32 = 2;
+/// The loads that `epiphany3` has under way.
+const LOADS: u32 = 4;
 
-/// Why the kernel may take longer on a core, if so. `fastest`: the clock of the chip's fastest core, in whose cycles bounds count.
-pub(super) fn slower(platform: &Platform, core: u16, fastest: u64) -> Option<String> {
+/// The clock of the chip's fastest core, in hertz: bounds count in its cycles.
+fn fastest(platform: &Platform) -> u64 {
+    let clocks = platform.tiles.iter();
+    let clocks = clocks.map(|tile| tile.pipeline.clock.frequency.0);
+    clocks.max().unwrap_or(0)
+}
+
+/// Why the kernel may take longer on a core than bounds count, if so.
+pub(crate) fn slower(platform: &Platform, core: u16) -> Option<String> {
     let tile = platform.tile(core)?;
     let pipeline = &tile.pipeline;
     let memory = tile.local_memory.as_ref()?;
@@ -38,17 +52,32 @@ pub(super) fn slower(platform: &Platform, core: u16, fastest: u64) -> Option<Str
         .map(|(name, value, most)| format!("{of_core} has {name}=\"{value}\", more than {most}"));
     let hertz = |clock: &Clock| clock.frequency.0;
     let other = || {
-        if memory.banks < BANKS {
-            let banks = memory.banks;
+        let (banks, fetch, width) = (memory.banks, memory.fetch, memory.width);
+        if banks < BANKS {
             Some(format!(
                 "{of_memory} has banks=\"{banks}\", less than {BANKS}"
+            ))
+        } else if memory.size.0 > BANK * u64::from(banks) {
+            let size = memory.size;
+            Some(format!(
+                "{of_memory} has size=\"{size}\" in {banks} banks, more than {} in each",
+                Size(BANK)
+            ))
+        } else if fetch.div_ceil(width) > TURNS {
+            Some(format!(
+                "{of_memory} has fetch=\"{fetch}B\" and width=\"{width}B\", so a fetch takes more than {TURNS} turns of a bank"
+            ))
+        } else if pipeline.load_buffer < LOADS {
+            let loads = pipeline.load_buffer;
+            Some(format!(
+                "{of_core} has load-buffer=\"{loads}\", less than {LOADS}"
             ))
         } else if pipeline.model != PipelineModel::Inorder {
             Some(format!("{of_core} is not in order"))
         } else if pipeline.predictor_entries > 0 {
             // A wrong prediction makes a branch that is not taken longer.
             Some(format!("{of_core} predicts branches"))
-        } else if hertz(&pipeline.clock) < fastest {
+        } else if hertz(&pipeline.clock) < fastest(platform) {
             Some(format!("{of_core} is slower than others of the chip"))
         } else if hertz(&memory.clock) != hertz(&pipeline.clock) {
             Some(format!("{of_memory} has another clock than its core"))
@@ -98,7 +127,16 @@ mod tests {
             ("pipeline[ecore]@trap-entry=6", "trap-entry=\"6\""),
             ("pipeline[ecore]@mmio=3", "mmio=\"3\""),
             ("pipeline[ecore]@predictor-entries=16", "predicts branches"),
+            ("pipeline[ecore]@load-buffer=3", "load-buffer=\"3\""),
             ("local-memory[sram]@banks=2", "banks=\"2\""),
+            (
+                "local-memory[sram]@size=128KiB",
+                "size=\"128KiB\" in 4 banks, more than 16KiB",
+            ),
+            (
+                "local-memory[sram]@fetch=32B",
+                "fetch=\"32B\" and width=\"8B\"",
+            ),
             ("local-memory[sram]@clock=mesh", "has another clock"),
         ];
         for (change, word) in slow {
@@ -111,6 +149,7 @@ mod tests {
             "platform/pipeline[ecore]@branch-penalty=1",
             "platform/pipeline[ecore]@store-buffer=1",
             "platform/local-memory[sram]@banks=8",
+            "platform/local-memory[sram]@size=128KiB",
         ];
         assert_eq!(lost("epiphany3", &fast), [None, None]);
     }
