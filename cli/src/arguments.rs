@@ -322,6 +322,9 @@ pub struct Boot {
     /// Platform: a name of the catalog, or a file that ends in .xml
     #[arg(long, default_value = "single")]
     pub platform: PathBuf,
+    /// Change the platform, such as platform/cluster@harts=2; repeatable
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
     /// A program for other tiles of a mesh, such as 5=other or 1-15=other
     #[arg(long, value_name = "TILES=ELF", value_parser = tiles_and_program)]
     pub on: Vec<(u16, u16, PathBuf)>,

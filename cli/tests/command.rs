@@ -392,3 +392,49 @@ fn a_program_finds_the_doorbells_in_its_device_tree() {
         assert_eq!(output.status.code(), ends, "{platform}: {said}");
     }
 }
+
+/// `--set` changes the platform of `boot` by the paths of `run`, with or without `platform` in front, and what is wrong in it has the messages of `run`.
+#[test]
+fn boot_changes_its_platform() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let body = "    unsafe { (0x10_0000 as *mut u32).write_volatile(0x5555) }";
+    let elf = program(folder.path(), "harts", body);
+    let elf = elf.to_str().expect("a name");
+    let boot = |set: &[&str]| {
+        let set = set.iter().flat_map(|one| ["--set", one]);
+        let arguments = ["boot", elf, "--platform", "virt"].into_iter().chain(set);
+        let output = bulkhead(folder.path(), &arguments.collect::<Vec<_>>());
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        (output.status.code(), out, err)
+    };
+    for (set, harts) in [
+        (&[][..], 4),
+        (&["platform/cluster@harts=2"], 2),
+        (&["cluster[quad]@harts=8", "cache[l2]@latency=30"], 8),
+    ] {
+        let (code, out, err) = boot(set);
+        assert_eq!(code, Some(0), "{out}{err}");
+        for hart in [1, 3, 7] {
+            let there = out.contains(&format!("  hart {hart} loads\n"));
+            assert_eq!(there, hart < harts, "{set:?}: {out}");
+        }
+    }
+    let mut refused = String::new();
+    for set in [
+        "platform/cluster",
+        "platform/cluster@hearts=2",
+        "platform/clutser@harts=2",
+        "platform/cluster@harts=two",
+        "platform/cluster@harts=9",
+    ] {
+        let (code, out, err) = boot(&[set]);
+        assert_eq!(code, Some(2), "{set}: {out}{err}");
+        assert!(out.is_empty(), "{set}: {out}");
+        refused.push_str(&err);
+    }
+    insta::assert_snapshot!(refused);
+    // The same words as those of `run`.
+    let set = "platform/cluster@harts=two";
+    let run = bulkhead(folder.path(), &["run", "bare/shares", "--set", set]);
+    assert_eq!(text(&run.stderr), boot(&[set]).2);
+}

@@ -20,6 +20,7 @@ pub fn boot(options: &Boot) -> Outcome {
             elf: &options.elf,
             others: &others,
             platform: &options.platform,
+            overrides: &options.set,
             max_cycles: options.max_cycles,
             trace: options.trace.as_deref(),
         },
@@ -31,7 +32,11 @@ pub fn boot(options: &Boot) -> Outcome {
     }
     let mut text = String::new();
     // Only the host can know it.
-    let platform = load_platform(&options.platform, &LoadOptions::default())?;
+    let load = LoadOptions {
+        overrides: options.set.clone(),
+        ..LoadOptions::default()
+    };
+    let platform = load_platform(&options.platform, &load)?;
     // A larger file is no such image.
     if let Ok(image) = input::read(&options.elf, MOST)
         && let Some(note) = tick::unusual(&image, &platform)

@@ -47,6 +47,8 @@ pub struct Options<'a> {
     pub others: &'a [(u16, u16, &'a Path)],
     /// Name or file of the platform.
     pub platform: &'a Path,
+    /// Changes of the platform.
+    pub overrides: &'a [String],
     /// Maximum cycles of the hart.
     pub max_cycles: Option<u64>,
     /// Where to write a trace.
@@ -84,7 +86,11 @@ const SECONDS: u64 = 3600;
 
 /// Boots the program on the first tile of the platform.
 pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Error> {
-    let platform = load_platform(options.platform, &LoadOptions::default())?;
+    let load = LoadOptions {
+        overrides: options.overrides.to_vec(),
+        ..LoadOptions::default()
+    };
+    let platform = load_platform(options.platform, &load)?;
     let config = convert(&platform);
     let (image, bytes) = program(options.elf)?;
     if config.kind == PlatformKind::Mesh {
