@@ -1,13 +1,17 @@
 //! Bursts of accesses at the moments of a list: the neighbour of a program whose accesses come at irregular times, which somebody knows from an earlier
 //! run.
 //!
-//! Arguments: the program sleeps until its cycle `begin`, makes a burst, and one more after each gap of `gaps`; then it sleeps for ever. Each
-//! character of `gaps` is a gap, from `?` (0) to `~` (63): `least` cycles and `unit` cycles for each step. In each burst, `hits` loads of
+//! Arguments: the program waits until its cycle `begin`, makes a burst, and one more after each gap of a list; then it sleeps for ever (an empty list has none). The arguments
+//! `a` to `h` have the list, one behind the other, because each has at most 63 characters. A character from `?` (0) to `~` (63) is a gap of
+//! `least` cycles and `unit` cycles for each step; a digit from 1 to 9 is so many gaps of `least` cycles. In each burst, `hits` loads of
 //! lines of the second level, `cleans` lines that are written back to memory (they are stored to before the burst), and `misses` (loads) of lines in
 //! memory, in this order; up to 8 of each. A burst begins the same number of cycles after its moment on every hart. If one takes longer than its
 //! gap, the next one follows it at once, and later ones come at their own moments again.
 //!
-//! Memory is used as by `memory/bursts`, but the lines are brought before `begin`.
+//! Before `begin`, the program makes bursts that bring every line of code and data. What it does until then depends on the numbers of its arguments
+//! and on the length of the list only, so other programs are where they were in a run with another list of this length.
+//!
+//! One hart does this, in the first part of its memory, and the others sleep: 16 lines for hits in 64 KiB, 16 that are written back, and 1 MiB.
 #![no_std]
 #![no_main]
 
@@ -47,6 +51,7 @@ fn main(program: &Program) {
         cleans: count("cleans").min(8),
         misses: count("misses").min(8),
     };
+    let begin = count("begin");
     let (least, unit) = (count("least"), count("unit").max(1));
     // Copied, so that what happens before `begin` depends on the number of gaps only.
     let mut list = [0; LONGEST];
@@ -58,17 +63,21 @@ fn main(program: &Program) {
     }
     let list = &list[..length];
     let mut places = Places::default();
-    let mut moment = csr::cycle() + least;
+    let mut moment = 0;
     let warm = WARM.iter().map(|one| (one, false));
     let listed = list.iter().map(|one| (one, true));
     let mut waits = true;
     for (gap, is_listed) in warm.chain(listed) {
         if is_listed && waits {
             waits = false;
-            moment = count("begin");
+            moment = begin;
             burst.at(moment, &mut places);
         }
         for _ in 0..repeats(*gap).max(1) {
+            if !is_listed {
+                // The first bursts are late, and the wait has to be brought, too.
+                moment = csr::cycle();
+            }
             moment += least + unit * step(*gap);
             burst.at(moment, &mut places);
         }
@@ -115,7 +124,8 @@ impl Burst {
     #[inline(never)]
     fn at(&self, moment: u64, places: &mut Places) {
         for ahead in 0..self.cleans {
-            self.cleaned.set(((places.line + ahead) & (CLEANED - 1)) * LINE, 1);
+            self.cleaned
+                .set(((places.line + ahead) & (CLEANED - 1)) * LINE, 1);
         }
         wait_until(moment);
         loads(&self.cached, HITS / NEAR, &mut places.near, self.hits);
