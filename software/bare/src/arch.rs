@@ -441,6 +441,41 @@ impl Registers {
     }
 }
 
+/// Waits until the hart's cycle `moment`, and a fixed number of cycles more. Does not wait if that is over.
+///
+/// A wait that reads the clock in a loop ends some cycles too late, and each hart's some others. This reads the clock a last time up to 64 cycles
+/// before the moment, and instructions of one cycle fill the rest: so many are executed as are missing.
+#[inline(always)]
+pub fn wait_until(moment: u64) {
+    // SAFETY: reads the clock. The jump leads to one of the 64 instructions before label 3, or to it.
+    unsafe {
+        asm!(
+            ".option push",
+            "la {end}, 3f",
+            "2:",
+            "rdcycle {left}",
+            "sub {left}, {moment}, {left}",
+            "blez {left}, 3f",
+            "addi {more}, {left}, -64",
+            "bgtz {more}, 2b",
+            "slli {left}, {left}, 1",
+            "sub {more}, {end}, {left}",
+            "jr {more}",
+            ".option rvc",
+            ".rept 64",
+            "c.nop",
+            ".endr",
+            "3:",
+            ".option pop",
+            moment = in(reg) moment,
+            end = out(reg) _,
+            left = out(reg) _,
+            more = out(reg) _,
+            options(nostack)
+        );
+    }
+}
+
 /// Waits until all earlier accesses are performed.
 #[inline(always)]
 pub fn fence() {
