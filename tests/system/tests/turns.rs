@@ -264,6 +264,21 @@ fn with_turns_and_registers_by_hart_bounds_are_near_the_worst_of_a_search() {
     judge(&cases);
 }
 
+/// Rivals whose list of moments was made from this program's own times keep it longer than any with a period that the search finds.
+#[test]
+fn beside_a_list_of_moments_loads_and_stores_are_nearer_to_their_bound() {
+    let chip = in_turns(&["cluster@miss-registers=hart"]);
+    let overrides = chip.overrides.iter().map(|one| format!("platform/{one}"));
+    let result = ran(include_str!("../systems/moments.xml"), overrides.collect());
+    let flow = &result.variants[0].flows[0];
+    let bound = flow.bound.as_ref().expect("a bound").ticks;
+    let worst = worst_started(&flow.samples).expect("several passes");
+    println!("loads and stores beside a list: worst {worst}, bound {bound}");
+    assert!(worst <= bound, "{worst} is above the bound of {bound}");
+    let ratio = bound as f64 / worst as f64;
+    judge(&[("beside a list".to_owned(), ratio, 2.4)]);
+}
+
 /// Why bursts of hits disturbed less than the bank's term says: the moments. The victim stays behind a burst while its period is at most the time in
 /// which the victim then comes back; with a cycle more, it comes before a burst every second time, and meets less than half of it.
 #[test]
