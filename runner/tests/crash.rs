@@ -74,6 +74,7 @@ fn crashed(kind: u32) -> Option<Booted> {
         elf: &path("crash.elf"),
         others: &[],
         platform: Path::new("single"),
+        overrides: &[],
         max_cycles: Some(10_000_000),
         trace: None,
     };

@@ -84,6 +84,7 @@ fn booted(elf: &Path, others: &[(u16, u16, &Path)], platform: &str) -> Result<Bo
         elf,
         others,
         platform: Path::new(platform),
+        overrides: &[],
         max_cycles: Some(1_000_000),
         trace: None,
     };

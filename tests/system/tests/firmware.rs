@@ -27,6 +27,7 @@ fn opensbi(platform: &str, harts: usize) {
         elf,
         others: &[],
         platform: Path::new(platform),
+        overrides: &[],
         max_cycles: Some(20_000_000),
         trace: None,
     };
