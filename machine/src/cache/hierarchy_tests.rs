@@ -365,6 +365,24 @@ fn waits_for_registers_of_the_second_level_name_their_owner() {
     }
 }
 
+/// An access that gets a register of the second level, and finds those of its first level taken then, has waited for both.
+#[test]
+fn each_level_has_its_part_of_a_wait() {
+    let c = Owner::new(0, 3);
+    let mut b = Bench::new();
+    b.fetch(0, 0x3000, c);
+    b.fetch(0, 0x2000, c);
+    b.data(0, 0x1000, false, A);
+    // The second level has no register any more, the first one has.
+    b.data(100, 0x5000, false, B);
+    // Now neither has: an access joins the line that was fetched.
+    b.data(150, 0x2000, false, A);
+    b.complete(200);
+    b.complete(300);
+    let (l1d, l2) = (Resource::Mshr(Level::L1d), Resource::Mshr(Level::L2));
+    assert_eq!(b.register_waits(B), [(c, l1d, 100), (c, l2, 76)]);
+}
+
 /// A bench whose second level has these lines of different sets, and whose first level has none of them.
 fn only_in_the_second(lines: &[u64]) -> Bench {
     let mut b = Bench::new();

@@ -307,6 +307,15 @@ impl Hierarchy {
         }
     }
 
+    /// The first of the waiting accesses goes on waiting, for a register of the second level or of its first one. If it has waited for the
+    /// other one until now, `holder` has given that.
+    fn lacks<L: Lower>(&mut self, now: Tick, second: bool, holder: Owner, lower: &mut L) {
+        if self.blocked[0].second != second {
+            self.book_blocked(now, holder, lower);
+        }
+        self.blocked[0].second = second;
+    }
+
     /// A miss register of `holder` became free, or room for the lines that a miss evicts: waiting accesses continue in order.
     fn retry<L: Lower>(
         &mut self,
@@ -331,16 +340,15 @@ impl Hierarchy {
             if taken || !there && !self.may_push_out() {
                 // If both levels lack one, it is the first level's.
                 let free = taken && self.first_register(now, &first).is_some();
-                self.blocked[0].second = free && self.second.is_some();
-                return;
+                let second = free && self.second.is_some();
+                return self.lacks(now, second, holder, lower);
             }
             let start = match unit || whole || there {
                 true => Some(now.max(first.ready)),
                 false => self.first_register(now, &first),
             };
             let Some(start) = start else {
-                self.blocked[0].second = false;
-                return;
+                return self.lacks(now, false, holder, lower);
             };
             self.book_blocked(now, holder, lower);
             let access = self.blocked.pop_front();

@@ -148,24 +148,38 @@ impl Cache {
         }
     }
 
-    /// Bit i: way i may be filled from now on. Lines in other ways stay and still hit. A mask without any existing way
-    /// changes nothing.
-    pub fn set_way_mask(&mut self, mask: u64) {
-        let all = if self.ways == 64 {
-            u64::MAX
-        } else {
-            (1 << self.ways) - 1
-        };
-        if mask & all != 0 {
-            self.way_mask = mask & all;
+    /// Bit i: way i exists.
+    fn all_ways(&self) -> u64 {
+        u64::MAX >> (64 - self.ways)
+    }
+
+    /// Those of these ways that exist. If none does, all.
+    pub fn existing(&self, ways: u64) -> u64 {
+        match ways & self.all_ways() {
+            0 => self.all_ways(),
+            existing => existing,
         }
     }
 
-    /// The lines in the ways of `address`'s set that may be filled.
-    pub fn replaceable(&self, address: u64) -> impl Iterator<Item = u64> {
-        let ways = self.tags(self.set_of(address)).iter().enumerate();
-        let there = ways.filter(|(way, tag)| self.way_mask >> way & 1 != 0 && **tag != 0);
-        there.map(|(_, tag)| (u64::from(*tag) - 1) << self.line_shift)
+    /// Bit i: way i may be filled from now on. Lines in other ways stay and still hit. A mask without any existing way
+    /// changes nothing.
+    pub fn set_way_mask(&mut self, mask: u64) {
+        if mask & self.all_ways() != 0 {
+            self.way_mask = mask & self.all_ways();
+        }
+    }
+
+    /// What is in these ways of `address`'s set.
+    pub fn lines_in(&self, ways: u64, address: u64) -> impl Iterator<Item = Option<u64>> {
+        let all = self.tags(self.set_of(address)).iter().enumerate();
+        let those = all.filter(move |(way, _)| ways >> way & 1 != 0);
+        those.map(|(_, tag)| (*tag != 0).then(|| (u64::from(*tag) - 1) << self.line_shift))
+    }
+
+    /// Whether a place ([`Cache::slot_of`]) is in one of these ways of `address`'s set.
+    pub fn is_in(&self, slot: usize, ways: u64, address: u64) -> bool {
+        let (set, way) = self.set_and_way(slot);
+        set == self.set_of(address) && ways >> way & 1 != 0
     }
 
     /// Whether the lines of two addresses share a set.

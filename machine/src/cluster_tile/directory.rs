@@ -296,9 +296,9 @@ impl Directory {
         if manages.is_none() {
             let owner = self.owner(port);
             self.cache.set_owner(owner);
-            if let Some(blocker) = self.full(&transaction.ask) {
-                return Err((transaction.ask, blocker));
-            }
+        }
+        if let Some(blocker) = self.full(&transaction.ask) {
+            return Err((transaction.ask, blocker));
         }
         if self.coherent
             && let Request::Manage(what) = transaction.ask.request
@@ -351,8 +351,7 @@ impl Directory {
             }
             self.probe(line, probed, keep);
         } else if manages.is_none() {
-            let ways = self.capacity.ways(&transaction.ask, transaction.fill());
-            self.cache.set_way_mask(u64::MAX);
+            let ways = self.fillable(&transaction.ask);
             self.cache.set_way_mask(ways);
             let kept = self.kept_from(&transaction.ask);
             let (transactions, surrenders) = (&self.transactions, &self.surrenders);
@@ -367,21 +366,9 @@ impl Directory {
                     // It is dropped, so it waits for nobody.
                     return Err((transaction.ask, Blocker::line(self.owner(port))));
                 }
-                // Every line that it might replace is busy: it waits for the oldest transaction about one of them.
-                let mut oldest = self.transactions.iter();
-                let about = |t: &&Transaction| {
-                    let mut lines = self.cache.replaceable(line);
-                    lines.any(|line| t.is_about(line))
-                };
-                let oldest = oldest.find(about).map(|t| self.owner(t.ask.port));
-                let wanted = || {
-                    let mut lines = self.cache.replaceable(line);
-                    lines.find_map(|line| self.surrenders.wanted_by(line))
-                };
-                let owner = oldest.or_else(wanted);
-                let owner = owner.expect("only transactions and other clusters use lines");
-                let lacks = Lacks::Way;
-                return Err((transaction.ask, Blocker { owner, lacks }));
+                let blocker = self.crowded(&transaction.ask);
+                let blocker = blocker.expect("every line that it might replace is busy");
+                return Err((transaction.ask, blocker));
             };
             // Nobody waits for a line that is fetched ahead, and it is not a miss.
             if !matches!(transaction.ask.request, Request::Ahead(_)) {
@@ -406,7 +393,7 @@ impl Directory {
                 self.holders[slot.expect("a victim is here")].all()
             });
             if held == 0 {
-                let room = (transaction.ask.ids, transaction.fill());
+                let room = (transaction.ask.ids, transaction.ask.fill());
                 transaction.looked.wrote_back = self.make_room(line, way, port, room);
             } else {
                 let victim = victim.expect("nobody holds an empty place");
@@ -613,7 +600,7 @@ impl Directory {
                 let owner = self.owner(port);
                 self.ended.push(Ended {
                     owner,
-                    line,
+                    slot: None,
                     register: false,
                 });
             }
@@ -629,7 +616,7 @@ impl Directory {
         }
         let (line, port) = (transaction.ask.line, transaction.ask.port);
         if let Some((_, way)) = transaction.victim.take() {
-            let room = (transaction.ask.ids, transaction.fill());
+            let room = (transaction.ask.ids, transaction.ask.fill());
             let wrote_back = self.make_room(line, way, port, room);
             self.transactions[at].looked.wrote_back = wrote_back;
         }
@@ -643,8 +630,9 @@ impl Directory {
             }
         }
         let request = self.transactions[at].ask.request;
+        let slot = self.cache.slot_of(line);
         if let Some(Some(what)) = self.manages(&self.transactions[at].ask)
-            && let Some(slot) = self.cache.slot_of(line)
+            && let Some(slot) = slot
         {
             if what != Management::Invalidate && self.cache.is_dirty(line) {
                 let bytes = inline(self.cache.line(line).expect("it is here"));
@@ -678,7 +666,7 @@ impl Directory {
         }
         self.ended.push(Ended {
             owner: victim,
-            line,
+            slot,
             register: done.brought,
         });
     }

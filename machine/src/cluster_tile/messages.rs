@@ -66,6 +66,17 @@ pub struct Ask {
     pub account: Account,
 }
 
+impl Ask {
+    /// The purpose for which its line is brought.
+    pub fn fill(&self) -> Fill {
+        match self.request {
+            Request::Fetch => Fill::Instructions,
+            Request::Ahead(what) => what,
+            _ => Fill::Data,
+        }
+    }
+}
+
 /// A message that a first level sends without waiting. The second level always takes it at once.
 #[derive(Clone, Copy, Debug)]
 pub enum Reply {

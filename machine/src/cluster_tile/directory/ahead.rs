@@ -91,6 +91,7 @@ impl Directory {
             let slot = self.cache.slot_of(*line).expect("it is in its set");
             self.holders[slot].all() & !own != 0
         };
-        self.cache.replaceable(ask.line).filter(others).collect()
+        let lines = self.cache.lines_in(self.fillable(ask), ask.line);
+        lines.flatten().filter(others).collect()
     }
 }

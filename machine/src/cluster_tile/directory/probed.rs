@@ -219,7 +219,7 @@ impl Directory {
         });
         self.ended.push(Ended {
             owner: wanted.owner,
-            line,
+            slot,
             register: false,
         });
     }

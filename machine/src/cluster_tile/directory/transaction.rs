@@ -2,8 +2,7 @@
 //!
 //! Why it exists: these are the states of the protocol. What it deliberately does not know: what leads from one to another.
 
-use super::super::messages::{Ask, Looked, Port, Request};
-use super::Fill;
+use super::super::messages::{Ask, Looked, Port};
 use crate::types::{Line, Owner, Tick};
 
 /// The holders of a line.
@@ -82,7 +81,8 @@ impl Blocker {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub owner: Owner,
-    pub line: u64,
+    /// The place of its line, which a fill may take now. `None`: it had none.
+    pub slot: Option<usize>,
     /// It gives a miss register back.
     pub register: bool,
 }
@@ -103,15 +103,6 @@ impl Transaction {
 
     pub fn is_about(&self, line: u64) -> bool {
         self.ask.line == line || self.recalls(line)
-    }
-
-    /// The purpose for which its line is brought.
-    pub fn fill(&self) -> Fill {
-        match self.ask.request {
-            Request::Fetch => Fill::Instructions,
-            Request::Ahead(what) => what,
-            _ => Fill::Data,
-        }
     }
 
     /// It takes a miss register.

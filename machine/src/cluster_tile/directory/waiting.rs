@@ -1,7 +1,7 @@
 //! Requests that wait at a directory.
 //!
 //! Why it exists: they try again whenever something ends, the oldest first, and here is decided to whom each part of a wait is booked: for a line,
-//! to the hart before; for a register or a place in a set, to whoever gives one back. What it deliberately does not know: what a request
+//! to the hart before; for a register or a place in a set, to whoever gives one back that the request may have. What it deliberately does not know: what a request
 //! does once it begins.
 
 use super::{Blocker, Directory, Ended, Lacks, Transaction, Waiting};
@@ -29,7 +29,11 @@ impl Directory {
             Lacks::Register => {
                 ended.register && (!self.divided || ended.owner == self.owner(ask.port))
             }
-            Lacks::Way => self.cache.share_set(ended.line, ask.line),
+            Lacks::Way => {
+                let ways = self.fillable(ask);
+                let may = |slot| self.cache.is_in(slot, ways, ask.line);
+                ended.slot.is_some_and(may)
+            }
         }
     }
 
@@ -51,36 +55,72 @@ impl Directory {
             let blocker = before
                 .map(|w| Blocker::line(self.owner(w.ask.port)))
                 .or_else(|| self.would_wait(&waiting.ask));
-            if blocker == Some(waiting.blocker) && given.is_none() {
+            let same = |b: Blocker| {
+                b.lacks == waiting.blocker.lacks && {
+                    // For a register or a place, it waits for nobody else before somebody has given one back.
+                    b.lacks != Lacks::Line || b.owner == waiting.blocker.owner
+                }
+            };
+            if given.is_none() && blocker.is_some_and(same) {
                 self.waiting.push_back(waiting);
                 kept += 1;
                 continue;
             }
             let resource = Resource::Directory(self.tile);
             ledger.wait(&mut waiting.ask.account, victim, culprit, resource, waited);
-            let outcome = match blocker {
-                Some(blocker) => Err((waiting.ask, blocker)),
-                None => self.start(now, waiting.ask, ledger),
-            };
-            if let Err((ask, blocker)) = outcome {
+            if let Some(blocker) = blocker {
                 self.waiting.push_back(Waiting {
-                    ask,
+                    ask: waiting.ask,
                     since: now,
                     blocker,
                 });
                 kept += 1;
+            } else if let Err((ask, blocker)) = self.start(now, waiting.ask, ledger) {
+                panic!("{ask:?} need not wait, and does not begin because of {blocker:?}");
             }
         }
     }
 
-    /// The hart that a request would wait for, because of its line or of miss registers.
+    /// What a request would wait for.
     fn would_wait(&self, ask: &Ask) -> Option<Blocker> {
         let line = self.blocker(ask.line).map(Blocker::line);
-        line.or_else(|| self.full(ask))
+        let register = || self.full(ask);
+        line.or_else(register).or_else(|| self.crowded(ask))
+    }
+
+    /// The ways of its set that a request may fill.
+    pub(super) fn fillable(&self, ask: &Ask) -> u64 {
+        self.cache.existing(self.capacity.ways(ask, ask.fill()))
+    }
+
+    /// The hart that a request would wait for because every line that it might replace is busy: that of the oldest transaction about one of
+    /// them, or of another cluster.
+    pub(super) fn crowded(&self, ask: &Ask) -> Option<Blocker> {
+        if self.manages(ask).is_some() || self.cache.slot_of(ask.line).is_some() {
+            return None;
+        }
+        let ways = self.fillable(ask);
+        let lines = || self.cache.lines_in(ways, ask.line);
+        let wanted = |line| self.surrenders.wanted_by(line);
+        let about = |line| self.transactions.iter().position(|t| t.is_about(line));
+        let busy = |line| about(line).is_some() || wanted(line).is_some();
+        if !lines().all(|line| line.is_some_and(busy)) {
+            return None;
+        }
+        let oldest = lines().flatten().filter_map(about).min();
+        let oldest = oldest.map(|at| self.owner(self.transactions[at].ask.port));
+        let owner = oldest.or_else(|| lines().flatten().find_map(wanted));
+        Some(Blocker {
+            owner: owner.expect("only transactions and other clusters use lines"),
+            lacks: Lacks::Way,
+        })
     }
 
     /// The hart that a request would wait for because no miss register is free.
     pub(super) fn full(&self, ask: &Ask) -> Option<Blocker> {
+        if self.manages(ask).is_some() {
+            return None;
+        }
         let asks = match self.cache.slot_of(ask.line) {
             Some(slot) => self.upgrades(ask, slot),
             None => true,
