@@ -5,8 +5,10 @@ use bulkhead_abi::memory_map::{CLINT_BASE, EXIT_BASE, MEMORY_BASE, UART_BASE};
 use bulkhead_machine::config::PlatformConfig;
 use bulkhead_machine::dram::controller::Turns;
 use bulkhead_machine::hart::IntervalConfig;
+use bulkhead_machine::ledger::Resource;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
-use bulkhead_machine::types::Tick;
+use bulkhead_machine::noc::Transaction;
+use bulkhead_machine::types::{Owner, Tick};
 
 /// After the programs of eight harts.
 const DATA: u64 = 0x20_0000;
@@ -604,5 +606,92 @@ fn hints_to_prefetch_do_nothing() {
         let [nothing, read, write] = [0x13, 0x0014_6013, 0x0034_6013].map(|one| run(one, pipeline));
         assert_eq!([read, write], [nothing; 2], "{pipeline:?}");
         assert!(nothing.0 > 100 && nothing.1 == 1, "{nothing:?}");
+    }
+}
+
+/// What a hart does to a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Touch {
+    Load,
+    Store,
+    Flush,
+}
+
+/// Hart 0 touches a line twice; hart 1 touches a line in between. Returns the ticks that coherence cost hart 0 because of hart 1, and the
+/// ticks of all its accesses below its first level.
+fn in_between(
+    pipeline: Option<IntervalConfig>,
+    own: [Touch; 2],
+    (other, line): (Touch, u64),
+) -> (Tick, Tick) {
+    let touch = |p: &mut Program, what| {
+        match what {
+            Touch::Load => p.ld(T0, S0, 0).addi(T0, T0, 1),
+            Touch::Store => p.sd(T0, S0, 0),
+            Touch::Flush => p.cbo(2, S0),
+        };
+        p.word(FENCE);
+    };
+    let pause = |p: &mut Program, rounds| {
+        p.addi(S1, ZERO, rounds);
+        let wait = p.here();
+        p.addi(S1, S1, -1).branch(1, S1, ZERO, wait);
+    };
+    let [mut first, mut second] = [Program::default(), Program::default()];
+    first.li(S0, data(0));
+    touch(&mut first, own[0]);
+    pause(&mut first, 1000);
+    touch(&mut first, own[1]);
+    first.word(WFI);
+    second.li(S0, data(line));
+    pause(&mut second, 500);
+    touch(&mut second, other);
+    second.word(WFI);
+    let mut machine = machine(&pipelined(cluster(2), pipeline), &[first, second]);
+    idle(&mut machine);
+    waits_are_booked(&machine);
+    let (victim, culprit) = (Owner::new(0, 0), Owner::new(0, 1));
+    let ledger = machine.ledger();
+    let coherence = ledger.bookings().into_iter().filter(|booking| {
+        booking.resource == Resource::Coherence(0) && {
+            assert_eq!((booking.victim, booking.culprit), (victim, culprit));
+            true
+        }
+    });
+    let read = ledger
+        .latency(victim, Transaction::CacheRead)
+        .expect("it missed");
+    (
+        coherence.map(|booking| booking.ticks).sum(),
+        read.total.sum(),
+    )
+}
+
+/// A line that another hart has taken or made shared costs a miss, and that hart has caused it.
+#[test]
+fn a_line_that_another_hart_took_is_missed_because_of_it() {
+    use Touch::*;
+    for pipeline in PIPELINES {
+        // What hart 0 does, and what hart 1 does in between; whether it costs hart 0 a miss.
+        let cases = [
+            ([Load, Load], Store, true),
+            ([Load, Load], Flush, true),
+            ([Load, Store], Store, true),
+            ([Store, Load], Store, true),
+            ([Store, Load], Load, false),
+            ([Store, Store], Load, true),
+            ([Load, Store], Load, true),
+            ([Load, Load], Load, false),
+        ];
+        for (own, other, costs) in cases {
+            let (coherence, with) = in_between(pipeline, own, (other, 0));
+            let (apart, without) = in_between(pipeline, own, (other, 1));
+            assert_eq!(apart, 0, "{own:?} {other:?}");
+            assert_eq!(coherence, with - without, "{own:?} {other:?} {pipeline:?}");
+            assert_eq!(coherence > 0, costs, "{own:?} {other:?}");
+        }
+        // Its own flush is nobody's fault.
+        let own = in_between(pipeline, [Flush, Load], (Load, 1));
+        assert_eq!(own.0, 0);
     }
 }

@@ -25,7 +25,7 @@ pub struct CacheStatistics {
     pub hits: u64,
     /// Accesses that did not.
     pub misses: u64,
-    /// Misses among them whose line another owner had evicted.
+    /// Misses among them whose line another owner had evicted or taken.
     pub misses_by_others: u64,
     /// Lines that this owner's fills evicted.
     pub evictions: u64,
@@ -553,19 +553,36 @@ impl Cache {
             let statistics = &mut self.statistics[self.current].1;
             statistics.evictions += 1;
             statistics.write_backs += e.dirty as u64;
-            let next = &mut self.departed_next[set];
-            self.departed[set * self.ways + *next as usize] = (old, self.current as u16);
-            *next += 1;
-            if *next as usize == self.ways {
-                *next = 0;
-            }
+            self.departs(set, old, self.current);
         }
         self.touch(set, way);
         evicted
     }
 
-    /// The owner that evicted this line, if the line is among the last that left its set and an owner other than `owner` evicted
-    /// it. Counts the miss as caused by that owner.
+    /// The line with this tag leaves its set because of the owner at this index.
+    #[inline]
+    fn departs(&mut self, set: usize, tag: u32, because_of: usize) {
+        let next = &mut self.departed_next[set];
+        self.departed[set * self.ways + *next as usize] = (tag, because_of as u16);
+        *next += 1;
+        if *next as usize == self.ways {
+            *next = 0;
+        }
+    }
+
+    /// Removes a line because `by` wants it.
+    pub fn give_up(&mut self, address: u64, by: Owner) {
+        let (set, way) = self.way_of(address).expect("it is here");
+        let tag = self.tags(set)[way];
+        let own = self.current;
+        self.set_owner(by);
+        let by = std::mem::replace(&mut self.current, own);
+        self.departs(set, tag, by);
+        self.invalidate(address);
+    }
+
+    /// The owner that evicted this line or made it go, if the line is among the last that left its set and an owner other than `owner` did
+    /// that. Counts the miss as caused by that owner.
     #[inline]
     pub fn culprit(&mut self, address: u64, owner: Owner) -> Option<Owner> {
         // With a single owner (besides "nobody"), no other can be the cause.

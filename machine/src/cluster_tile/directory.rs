@@ -349,7 +349,7 @@ impl Directory {
                     account: transaction.ask.account,
                 });
             }
-            self.probe(line, probed, keep);
+            self.probe(line, probed, keep, self.owner(port));
         } else if manages.is_none() {
             let ways = self.fillable(&transaction.ask);
             self.cache.set_way_mask(ways);
@@ -401,7 +401,7 @@ impl Directory {
                 self.note(victim, "recall");
                 transaction.victim = Some((victim, way));
                 transaction.probed = held;
-                self.probe(victim, held, false);
+                self.probe(victim, held, false, self.owner(port));
             }
         }
         self.transactions.push(transaction);
@@ -409,9 +409,9 @@ impl Directory {
         Ok(())
     }
 
-    fn probe(&mut self, line: u64, ports: u8, keep: bool) {
+    fn probe(&mut self, line: u64, ports: u8, keep: bool, by: Owner) {
         for port in (0..PORTS as Port).filter(|port| ports >> port & 1 != 0) {
-            self.out.push((port, Down::Probe { line, keep }));
+            self.out.push((port, Down::Probe { line, keep, by }));
         }
     }
 

@@ -166,7 +166,7 @@ fn a_line_fetched_ahead_is_taken_from_no_other_hart() {
     let mut world = with_owner_of(&[0]);
     world.try_access(0, 0, 0, Op::Load);
     world.settle();
-    world.first[0].probe(0, false, &mut world.directories[0]);
+    world.first[0].probe(0, false, Owner::new(0, 1), &mut world.directories[0]);
     assert_eq!(world.first[0].state(0), "I");
     let said = world.asks_ahead(0);
     assert!(

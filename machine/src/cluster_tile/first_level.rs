@@ -43,6 +43,8 @@ struct Miss {
     ids: QosIds,
     /// The request that was sent; `None`: none yet.
     asked: Option<Request>,
+    /// The owner without which the access would have hit, as far as the cache remembers.
+    culprit: Option<Owner>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +88,8 @@ pub struct FirstLevel {
     instructions: Cache,
     /// For each place of the data cache: no other first level has the line.
     exclusive: Vec<bool>,
+    /// For each place of the data cache: the owner that made an exclusive line shared.
+    shared_by: Vec<Option<Owner>>,
     misses: Vec<Miss>,
     /// Maximum number of data misses under way at once; the others wait here.
     limit: usize,
@@ -122,6 +126,7 @@ impl FirstLevel {
             port,
             owner,
             exclusive: vec![false; lines.slots()],
+            shared_by: vec![None; lines.slots()],
             data: lines,
             instructions,
             misses: Vec::new(),
@@ -206,7 +211,25 @@ impl FirstLevel {
         self.token
     }
 
+    /// The owner without which the access that waits for this line would have hit: it has taken the line since the hart had it, or its place
+    /// in the second level, or it has made the line shared.
+    pub fn culprit(&self, line: u64) -> Option<Owner> {
+        self.misses[self.data_miss(line)?].culprit
+    }
+
+    /// The same of an access that has just missed.
+    fn culprit_of_miss(&mut self, line: u64) -> Option<Owner> {
+        match self.data.slot_of(line) {
+            Some(slot) => self.shared_by[slot].filter(|by| *by != self.owner),
+            None => self.data.culprit(line, self.owner),
+        }
+    }
+
     fn begin(&mut self, now: Tick, line: u64, kind: Kind) -> u32 {
+        let culprit = match kind {
+            Kind::Data { .. } => self.culprit_of_miss(line),
+            Kind::Fetch | Kind::Manage(_) | Kind::Ahead => None,
+        };
         let token = self.token();
         self.misses.push(Miss {
             line,
@@ -215,6 +238,7 @@ impl FirstLevel {
             since: now,
             ids: self.ids,
             asked: None,
+            culprit,
         });
         self.ask(now);
         token
@@ -388,6 +412,7 @@ impl FirstLevel {
             }
         };
         self.exclusive[slot] = exclusive;
+        self.shared_by[slot] = None;
         if self.misses[at].asked == Some(Request::ReadAhead) && self.came_ahead(at) {
             self.ask(now);
             return None;
@@ -395,6 +420,7 @@ impl FirstLevel {
         let miss = &mut self.misses[at];
         if miss.kind == (Kind::Data { write: true }) && !exclusive {
             miss.asked = None;
+            miss.culprit = None;
             miss.since = now;
             self.ask(now);
             return None;
@@ -435,7 +461,7 @@ impl FirstLevel {
     }
 
     /// Another port, or the second level itself, wants the line.
-    pub fn probe(&mut self, line: u64, keep: bool, second: &mut Directory) -> Reply {
+    pub fn probe(&mut self, line: u64, keep: bool, by: Owner, second: &mut Directory) -> Reply {
         #[cfg(test)]
         self.note(
             line,
@@ -459,9 +485,11 @@ impl FirstLevel {
             self.gone += 1;
             second.leaves(self.port, line, bytes);
         }
-        self.exclusive[slot] = false;
+        if std::mem::take(&mut self.exclusive[slot]) {
+            self.shared_by[slot] = Some(by);
+        }
         if !keep {
-            self.data.invalidate(line);
+            self.data.give_up(line, by);
         } else if dirty {
             self.data.mark_clean(line);
         }

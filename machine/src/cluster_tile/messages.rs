@@ -129,6 +129,8 @@ pub enum Down {
         line: u64,
         /// It may stay as a shared line.
         keep: bool,
+        /// The owner that wants it, or its place.
+        by: Owner,
     },
     /// The line that was asked for with [`Request::Read`], [`Request::ReadAhead`] or [`Request::Write`].
     Grant {

@@ -13,7 +13,7 @@ use crate::cache::HeldLine;
 use crate::config::{ClusterConfig, TileConfig};
 use crate::fabric::Fabric;
 use crate::hart::{CacheEvents, Hart, InterruptLine, LineBytes, Stop};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Resource};
 use crate::noc::{Account, Transaction};
 use crate::observe::{HartState, Marker};
 use crate::tile::End;
@@ -42,6 +42,7 @@ pub(super) const FROM_DEVICE: u32 = 2;
 struct Waiting {
     line: u64,
     keep: bool,
+    by: Owner,
     since: Tick,
     /// The reservation holds the line no longer than this.
     until: Tick,
@@ -444,13 +445,19 @@ impl HartPort {
     ) {
         let directory = &mut second.directory;
         match down {
-            Down::Probe { line, keep } => self.probe(now, line, keep, directory),
+            Down::Probe { line, keep, by } => self.probe(now, line, (keep, by), directory),
             Down::Grant {
                 line,
                 exclusive,
                 looked,
-                account,
+                mut account,
             } => {
+                if let Some(culprit) = self.side.first.culprit(line) {
+                    let cost = std::mem::take(&mut account.service);
+                    let owner = self.side.owner;
+                    let resource = Resource::Coherence(owner.tile);
+                    ledger.wait(&mut account, owner, culprit, resource, cost);
+                }
                 self.side.complete(now, &account, ledger);
                 self.side.looked(looked);
                 let token = self.side.first.grant(now, line, exclusive, directory);
@@ -528,10 +535,16 @@ impl HartPort {
     }
 
     /// The second level wants a line.
-    fn probe(&mut self, now: Tick, line: u64, keep: bool, directory: &mut Directory) {
+    fn probe(
+        &mut self,
+        now: Tick,
+        line: u64,
+        (keep, by): (bool, Owner),
+        directory: &mut Directory,
+    ) {
         let side = &mut self.side;
         if !side.holds(line, now) {
-            let reply = side.first.probe(line, keep, directory);
+            let reply = side.first.probe(line, keep, by, directory);
             side.first.out.replies.push(reply);
             return self.forget(line);
         }
@@ -543,6 +556,7 @@ impl HartPort {
         side.waiting = Some(Waiting {
             line,
             keep,
+            by,
             since: now,
             until,
         });
@@ -560,9 +574,12 @@ impl HartPort {
             return;
         }
         (side.waiting, side.wanted) = (None, NO_LINE);
-        let mut reply = side
-            .first
-            .probe(waiting.line, waiting.keep, &mut second.directory);
+        let mut reply = side.first.probe(
+            waiting.line,
+            waiting.keep,
+            waiting.by,
+            &mut second.directory,
+        );
         if let Reply::Answer { held, .. } = &mut reply {
             *held = now - waiting.since;
         }

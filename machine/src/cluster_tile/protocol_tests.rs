@@ -349,8 +349,8 @@ impl World {
         let (cluster, _) = self.place(port);
         let directory = &mut self.directories[cluster];
         match message {
-            Down::Probe { line, keep } => {
-                let answer = self.first[port].probe(line, keep, directory);
+            Down::Probe { line, keep, by } => {
+                let answer = self.first[port].probe(line, keep, by, directory);
                 self.first[port].out.replies.push(answer);
             }
             Down::Grant {

@@ -70,6 +70,9 @@ pub enum Resource {
     },
     /// The directory of a cluster was busy with the line for another hart, or had no free miss register.
     Directory(TileId),
+    /// Another hart of the chip, or a coherent device, had taken the line from the hart's first level, or had made it shared: the cost of the
+    /// miss.
+    Coherence(TileId),
     /// A reservation of another hart of the cluster held the line.
     Reservation(TileId),
     /// The home agent of this memory was busy with the line for a hart of another coherent cluster, or of the same one.
@@ -134,6 +137,7 @@ impl fmt::Display for Resource {
                 write!(f, "second level of tile {tile} bank {bank}")
             }
             Resource::Directory(tile) => write!(f, "directory of tile {tile}"),
+            Resource::Coherence(tile) => write!(f, "coherence in tile {tile}"),
             Resource::Reservation(tile) => write!(f, "reservation in tile {tile}"),
             Resource::Home(memory) => write!(f, "home agent of memory {memory}"),
             Resource::DtuBusy => f.write_str("DTU"),

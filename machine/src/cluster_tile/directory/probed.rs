@@ -164,8 +164,8 @@ impl Directory {
                     true => holders.owner.map_or(0, |owner| 1 << owner),
                     false => holders.all(),
                 };
-                let probed = wanted.probed;
-                self.probe(line, probed, keep);
+                let (probed, by) = (wanted.probed, wanted.owner);
+                self.probe(line, probed, keep, by);
             } else {
                 // It has no place, or that of a line that is still to come.
                 self.surrendered(at, now, None, ledger);
@@ -256,7 +256,8 @@ impl Directory {
             false => holders.all(),
         };
         self.transactions[at].probed = probed;
-        self.probe(line, probed, keep);
+        let by = self.owner(self.transactions[at].ask.port);
+        self.probe(line, probed, keep, by);
         self.proceed(at, now, ledger);
     }
 }

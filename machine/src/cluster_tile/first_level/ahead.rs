@@ -131,6 +131,7 @@ impl FirstLevel {
             since: at,
             ids: self.ids,
             asked: Some(Request::ReadAhead),
+            culprit: None,
         });
         self.out.asks.push(Ask {
             port: self.port,
