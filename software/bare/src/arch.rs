@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 pub mod kernels;
+pub mod regulator;
 
 use crate::Program;
 use bulkhead_hal::abi::bare::{ENVIRONMENT, Environment, STACK};

@@ -51,6 +51,10 @@ csr! {
     senvcfg set_senvcfg "senvcfg";
     /// Page table of the current address space.
     satp set_satp "satp";
+    /// First programmable counter.
+    mhpmcounter3 set_mhpmcounter3 "mhpmcounter3";
+    /// What it counts.
+    mhpmevent3 set_mhpmevent3 "mhpmevent3";
     /// First protection address.
     pmpaddr0 set_pmpaddr0 "pmpaddr0";
     /// First protection configuration.

@@ -204,6 +204,51 @@ fn a_program_has_the_share_of_the_memory_that_another_one_gives_it() {
     assert!(times[3] < times[1], "{times:?}");
 }
 
+/// A hart that counts its misses and sleeps when its budget is used up gets no more than that in each period, and disturbs others less.
+#[test]
+fn a_hart_keeps_its_budget_of_misses() {
+    let options = Options {
+        system: "bare/guarded".into(),
+        ..Options::default()
+    };
+    let result = run(&options, &Silent).expect("it runs").result;
+    let [alone, unregulated, regulated] = &result.variants[..] else {
+        panic!("three variants");
+    };
+    let pass = |variant: &VariantResult| {
+        assert!(variant.incidents.is_empty(), "{:?}", variant.incidents);
+        variant.flows[0].latency.max
+    };
+    let [alone, without, with] = [alone, unregulated, regulated].map(pass);
+    assert!(
+        2 * (with - alone) < without - alone,
+        "{alone} {without} {with}"
+    );
+    let counter = |variant: &VariantResult, hart: u64, what: &str| {
+        let name = format!("hart {hart} {what}");
+        let all = variant.tiles.iter().flat_map(|tile| &tile.counters);
+        let mut those = all.filter(|one| one.name == name);
+        those.next().map_or(0, |one| one.value)
+    };
+    const BUDGET: u64 = 625;
+    /// Misses that a first level of this hart can have under way.
+    const UNDER_WAY: u64 = 8;
+    for hart in 1..4 {
+        let missed = |variant| counter(variant, hart, "l1d.misses");
+        // Each period ends with one interrupt, that of the overflow or that of the timer.
+        let periods = counter(regulated, hart, "interrupts");
+        assert!(periods > 20, "hart {hart}: {periods} periods");
+        let most = (periods + 1) * (BUDGET + UNDER_WAY);
+        assert!(missed(regulated) <= most, "{} of {most}", missed(regulated));
+        assert!(
+            missed(unregulated) > 2 * most,
+            "{} of {most}",
+            missed(unregulated)
+        );
+        assert!(counter(regulated, hart, "cycles asleep") > 0, "hart {hart}");
+    }
+}
+
 /// A first level that fetches ahead makes a walk through memory faster, alone and beside a rival. If both fetch ahead, each asks for more lines in the
 /// same time, so each line of the walk waits longer for those of the rival, and the rival costs a larger part of a pass.
 #[test]
