@@ -82,6 +82,9 @@ pub struct Cache {
     /// The last `ways` lines that left each set (their tags), and the owner that evicted each of them, as an index into `statistics`.
     departed: Vec<(u32, u16)>,
     departed_next: Vec<u8>,
+    /// The owner whose accesses are counted now, and its counts.
+    counted: (Owner, CacheStatistics),
+    /// Its index in `statistics`, where its counts are out of date.
     current: usize,
     statistics: Vec<(Owner, CacheStatistics)>,
     /// Lines that came in.
@@ -142,6 +145,7 @@ impl Cache {
             owners: vec![0; sets * ways],
             departed: vec![(0, 0); sets * ways],
             departed_next: vec![0; sets],
+            counted: (NOBODY, CacheStatistics::default()),
             current: 0,
             statistics: vec![(NOBODY, CacheStatistics::default())],
             fills: 0,
@@ -185,13 +189,14 @@ impl Cache {
     /// Counts accesses for this owner from now on.
     #[inline]
     pub fn set_owner(&mut self, owner: Owner) {
-        if self.statistics[self.current].0 != owner {
+        if self.counted.0 != owner {
             self.change_owner(owner);
         }
     }
 
     #[inline(never)]
     fn change_owner(&mut self, owner: Owner) {
+        self.statistics[self.current] = self.counted;
         self.current = match self.statistics.iter().position(|s| s.0 == owner) {
             Some(at) => at,
             None => {
@@ -199,15 +204,23 @@ impl Cache {
                 self.statistics.len() - 1
             }
         };
+        self.counted = self.statistics[self.current];
+    }
+
+    /// The counts of each owner.
+    fn counts(&self) -> impl Iterator<Item = (Owner, CacheStatistics)> {
+        let others = self.statistics.iter().enumerate();
+        let others = others.filter(|(index, _)| *index != self.current);
+        others
+            .map(|(_, counts)| *counts)
+            .chain(std::iter::once(self.counted))
     }
 
     /// Statistics of each owner, sorted by owner.
     pub fn statistics(&self) -> Vec<(Owner, CacheStatistics)> {
         let mut all: Vec<_> = self
-            .statistics
-            .iter()
+            .counts()
             .filter(|s| s.1 != CacheStatistics::default())
-            .copied()
             .collect();
         all.sort_by_key(|s| s.0);
         all
@@ -216,7 +229,7 @@ impl Cache {
     /// The counts of all owners together.
     pub fn total(&self) -> CacheStatistics {
         let mut total = CacheStatistics::default();
-        for (_, counts) in &self.statistics {
+        for (_, counts) in self.counts() {
             total.hits += counts.hits;
             total.misses += counts.misses;
             total.misses_by_others += counts.misses_by_others;
@@ -234,10 +247,7 @@ impl Cache {
     /// Whether the line is here; counts, and updates the order of use and the dirty state.
     #[inline]
     pub fn access(&mut self, address: u64, write: bool) -> bool {
-        self.access_recent(address, write) || {
-            let number = address >> self.line_shift;
-            self.access_other(number, (number & self.set_mask) as usize, write)
-        }
+        self.access_recent(address, write) || self.access_any(address, write)
     }
 
     /// [`Cache::access`] of the line that was used last in its set. False: it is another line, and nothing has happened.
@@ -248,7 +258,7 @@ impl Cache {
         let way = self.recent[set] as usize;
         let hit = self.sets[set * 2 * self.ways + way] == number as u32 + 1;
         if hit {
-            self.statistics[self.current].1.hits += 1;
+            self.counted.1.hits += 1;
             if write {
                 self.dirty[set * self.ways + way] = true;
             }
@@ -267,7 +277,7 @@ impl Cache {
     /// Counts a hit of the line used last in its set.
     #[inline(always)]
     fn count_hit(&mut self) {
-        self.statistics[self.current].1.hits += 1;
+        self.counted.1.hits += 1;
     }
 
     fn tags(&self, set: usize) -> &[u32] {
@@ -275,19 +285,22 @@ impl Cache {
         &self.sets[base..base + self.ways]
     }
 
+    /// The same as [`Cache::access`], for a line that was hardly the last one in its set: below the first level, say.
     #[inline(never)]
-    fn access_other(&mut self, number: u64, set: usize, write: bool) -> bool {
+    pub fn access_any(&mut self, address: u64, write: bool) -> bool {
+        let number = address >> self.line_shift;
+        let set = (number & self.set_mask) as usize;
         match find(self.tags(set), number as u32 + 1) {
             Some(way) => {
                 self.touch(set, way);
-                self.statistics[self.current].1.hits += 1;
+                self.counted.1.hits += 1;
                 if write {
                     self.dirty[set * self.ways + way] = true;
                 }
                 true
             }
             None => {
-                self.statistics[self.current].1.misses += 1;
+                self.counted.1.misses += 1;
                 false
             }
         }
@@ -299,7 +312,7 @@ impl Cache {
         let slot = place >> self.line_shift;
         let (set, way) = self.set_and_way(slot);
         self.touch(set, way);
-        self.statistics[self.current].1.hits += 1;
+        self.counted.1.hits += 1;
     }
 
     /// The set and the way of a place ([`Cache::slot_of`]). No division in the usual case.
@@ -315,16 +328,14 @@ impl Cache {
     #[inline(always)]
     fn touch(&mut self, set: usize, way: usize) {
         self.recent[set] = way as u8;
-        match self.replacement {
-            Replacement::Lru => {
-                if self.clock == u32::MAX {
-                    self.renumber();
-                }
-                self.clock += 1;
-                self.sets[(set * 2 + 1) * self.ways + way] = self.clock;
+        if self.replacement == Replacement::Lru {
+            if self.clock == u32::MAX {
+                self.renumber();
             }
-            Replacement::TreePlru => self.touch_tree(set, way),
-            Replacement::Random | Replacement::RandomAny => {}
+            self.clock += 1;
+            self.sets[(set * 2 + 1) * self.ways + way] = self.clock;
+        } else if self.replacement == Replacement::TreePlru {
+            self.touch_tree(set, way);
         }
     }
 
@@ -536,15 +547,17 @@ impl Cache {
         });
         self.replace(at, evicted, bytes);
         if let Some(e) = evicted {
-            let statistics = &mut self.statistics[self.current].1;
+            let statistics = &mut self.counted.1;
             statistics.evictions += 1;
             statistics.write_backs += e.dirty as u64;
             let next = &mut self.departed_next[set];
             self.departed[set * self.ways + *next as usize] = (old, self.current as u16);
-            *next += 1;
-            if *next as usize == self.ways {
-                *next = 0;
-            }
+            let after = *next + 1;
+            *next = if usize::from(after) == self.ways {
+                0
+            } else {
+                after
+            };
         }
         self.touch(set, way);
         evicted
@@ -577,7 +590,7 @@ impl Cache {
             return None;
         }
         self.set_owner(owner);
-        self.statistics[self.current].1.misses_by_others += 1;
+        self.counted.1.misses_by_others += 1;
         Some(culprit)
     }
 
