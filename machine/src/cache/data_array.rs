@@ -57,7 +57,7 @@ impl Cache {
 
     /// Number of places for lines.
     pub fn slots(&self) -> usize {
-        self.owners.len()
+        self.slots.len()
     }
 
     /// Adds bytes that belong to no line, behind those of the lines. Returns their first place in [`Cache::bytes`]. They are 0 at first.
@@ -93,7 +93,7 @@ impl Cache {
         let Some((set, way)) = self.way_of(address) else {
             return false;
         };
-        self.dirty[set * self.ways + way] = true;
+        self.slots[set * self.ways + way].dirty = true;
         let slot = self.slot(set, way);
         copy_line(&mut self.bytes[slot], bytes);
         true
@@ -119,6 +119,12 @@ impl Cache {
         &self.bytes[start..start + (1 << self.line_shift)]
     }
 
+    /// The bytes of the line at a place.
+    #[inline(always)]
+    pub(super) fn at(&self, place: usize) -> &[u8] {
+        &self.bytes[place..place + (1 << self.line_shift)]
+    }
+
     /// Whether the line of `address` has this place in [`Cache::bytes`].
     pub fn is_at(&self, address: u64, place: usize) -> bool {
         let slot = place >> self.line_shift;
@@ -131,7 +137,7 @@ impl Cache {
     #[inline]
     pub fn wrote(&mut self, place: usize, hart: usize) {
         let slot = place >> self.line_shift;
-        self.dirty[slot] = true;
+        self.slots[slot].dirty = true;
         let other = &mut self.reserved[HARTS - 1 - hart];
         if *other == slot {
             *other = NO_SLOT;
@@ -181,7 +187,7 @@ impl Cache {
     /// Gives the line these bytes and marks it clean, if it is here.
     pub fn clean(&mut self, address: u64, bytes: &[u8]) {
         if let Some((set, way)) = self.way_of(address) {
-            self.dirty[set * self.ways + way] = false;
+            self.slots[set * self.ways + way].dirty = false;
             let slot = self.slot(set, way);
             self.bytes[slot].copy_from_slice(bytes);
         }
@@ -190,7 +196,7 @@ impl Cache {
     /// Marks a line clean, if it is here.
     pub fn mark_clean(&mut self, address: u64) {
         if let Some((set, way)) = self.way_of(address) {
-            self.dirty[set * self.ways + way] = false;
+            self.slots[set * self.ways + way].dirty = false;
         }
     }
 
@@ -203,7 +209,9 @@ impl Cache {
     /// The bytes of a line, if it is here and dirty.
     pub fn dirty_line(&self, address: u64) -> Option<&[u8]> {
         let (set, way) = self.way_of(address)?;
-        self.dirty[set * self.ways + way].then(|| &self.bytes[self.slot(set, way)])
+        self.slots[set * self.ways + way]
+            .dirty
+            .then(|| &self.bytes[self.slot(set, way)])
     }
 
     /// Replaces the bytes of the evicted line by those of another. Keeps the evicted bytes if they are still needed.
@@ -239,7 +247,7 @@ impl Cache {
         };
         using(&mut line);
         let (written, reserved) = (line.written, line.reserved);
-        self.dirty[slot] |= written;
+        self.slots[slot].dirty |= written;
         for (of_hart, reserved) in self.reserved.iter_mut().zip(reserved) {
             if reserved {
                 *of_hart = slot;

@@ -240,9 +240,15 @@ impl First {
 
     #[inline(always)]
     fn hit(&mut self, now: Tick, address: u64, write: bool) -> Option<Outcome> {
-        if !self.cache.access(address, write) {
-            return None;
+        match self.cache.access(address, write) {
+            true => self.outcome(now, address),
+            false => None,
         }
+    }
+
+    /// When a line that is here can be used. `None`: it takes the path of misses.
+    #[inline(always)]
+    fn outcome(&self, now: Tick, address: u64) -> Option<Outcome> {
         if now >= self.fills_until {
             return Some(Outcome::Hit);
         }
@@ -512,6 +518,23 @@ impl Hierarchy {
     #[inline]
     pub fn data_hit(&mut self, now: Tick, address: u64, write: bool) -> Option<Outcome> {
         self.data.hit(now, address, write)
+    }
+
+    /// [`Hierarchy::data_hit`] for a line that was hardly the last one in its set; or the second level answers, and it is the usual case
+    /// ([`Hierarchy::from_second`]).
+    #[inline(always)]
+    pub fn data_near<L: Lower>(
+        &mut self,
+        now: Tick,
+        address: u64,
+        write: bool,
+        owner: Owner,
+        lower: &mut L,
+    ) -> Option<Outcome> {
+        match self.data.cache.look_up(address, write) {
+            true => self.data.outcome(now, address),
+            false => self.from_second(now, address, write, owner, lower),
+        }
     }
 
     /// Continues a fetch that [`Hierarchy::fetch_hit`] did not answer.

@@ -3,11 +3,14 @@
 //! Why it exists: a line's bytes go where the line goes, at the moment at which its tag does. It does not know what anything costs.
 
 use super::super::{Evicted, HARTS, HeldLine};
-use super::{Coming, First, Harts, Hierarchy, Lower, Waiter};
+use super::{Coming, First, Harts, Hierarchy, Lower, Outcome, PUSHED_OUT, Waiter};
+use crate::ledger::{Level, Resource};
 use crate::types::{LINE_MAX, Owner, Tick};
+use bulkhead_abi::dtu::WRITE_BACKS;
 
 impl First {
     /// Notes that the line, whose tag is already here, arrives from the second level at `at`.
+    #[inline]
     pub(super) fn comes(&mut self, line: u64, at: Tick, owner: Owner) {
         self.fills.push(Coming { line, at, owner });
         self.fills_until = self.fills_until.max(at);
@@ -15,6 +18,50 @@ impl First {
 }
 
 impl Hierarchy {
+    /// A hart's data access that the first level has not answered, if the second level does and nothing else has to be looked at: a register is
+    /// free, nothing comes from memory, nobody fetches ahead, and there is room for what is pushed out. `None`: nothing has happened, and the
+    /// path of misses is for all cases. (Most misses of a program that fits into the second level come here, so it is one piece.)
+    #[inline(always)]
+    pub(super) fn from_second<L: Lower>(
+        &mut self,
+        now: Tick,
+        address: u64,
+        write: bool,
+        owner: Owner,
+        lower: &mut L,
+    ) -> Option<Outcome> {
+        let Some((second, latency)) = &mut self.second else {
+            return None;
+        };
+        let data = &mut self.data;
+        data.forget_fills(now);
+        let ahead = self.second_ahead.is_some() || data.ahead.is_some();
+        let room = PUSHED_OUT + self.buffer.under_way() <= WRITE_BACKS as usize;
+        if ahead || self.busy > 0 || !room || data.fills.len() >= data.mshrs {
+            return None;
+        }
+        let line = data.cache.line_of(address);
+        let place = second.find_for(line, owner)?;
+        let (latency, ready) = (*latency, now + *latency);
+        if let Some(culprit) = data.cache.culprit(line, owner) {
+            let set = Resource::CacheSet(Level::L1d);
+            lower.ledger().book(owner, culprit, set, latency);
+        }
+        let evicted = data.cache.put(line, write, owner, second.at(place));
+        data.comes(line, ready, owner);
+        // Each access has a number.
+        let token = self.token();
+        self.after_fill(
+            ready,
+            line,
+            evicted,
+            owner,
+            Waiter::Data { token, write },
+            lower,
+        );
+        Some(Outcome::Ready(ready))
+    }
+
     /// Moves a line that the second level has found to the first level, which does not have it.
     #[inline(always)]
     pub(super) fn second_to_first<L: Lower>(

@@ -120,7 +120,7 @@ impl Hierarchy {
         if let Some((cache, latency)) = &mut self.second {
             let latency = *latency;
             cache.set_owner(owner);
-            if cache.access(line, false) {
+            if cache.access_any(line, false) {
                 let ready = now + latency;
                 if let Some(culprit) = culprit {
                     lower

@@ -50,6 +50,20 @@ pub const HARTS: usize = 2;
 /// No address: addresses of lines are multiples of their length.
 const NO_SLOT: usize = usize::MAX;
 
+/// What a cache knows of the line in a slot, beside its tag; and one of the last lines that left the set. Owners are indices into the
+/// table of counts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// The tag of a line that left the set.
+    departed: u32,
+    /// Who evicted that one.
+    departed_by: u16,
+    /// Who filled the line.
+    owner: u16,
+    /// The line was written.
+    dirty: bool,
+}
+
 /// A cache. Addresses must be below 2^32 lines; a tile's windows end at 4 GiB.
 #[derive(Clone, Debug)]
 pub struct Cache {
@@ -65,8 +79,8 @@ pub struct Cache {
     sets: Vec<u32>,
     /// The way that was used last, for each set: nearly every hit is there.
     recent: Vec<u8>,
-    /// Which lines are dirty, by slot; the slots of a set's ways are adjacent.
-    dirty: Vec<bool>,
+    /// What is known of each line, by slot; the slots of a set's ways are adjacent.
+    slots: Vec<Slot>,
     /// The bytes of the lines, in the order of sets and of ways in a set.
     bytes: Vec<u8>,
     /// The bytes of the dirty line that was evicted last.
@@ -77,11 +91,11 @@ pub struct Cache {
     /// Tree-PLRU: node bits of each set; bit set: the victim is in the upper half.
     trees: Vec<u64>,
     random: u64,
-    /// The owner that filled each line, as an index into `statistics`.
-    owners: Vec<u16>,
-    /// The last `ways` lines that left each set (their tags), and the owner that evicted each of them, as an index into `statistics`.
-    departed: Vec<(u32, u16)>,
+    /// For each set, the slot of the next line that leaves it ([`Slot::departed`]).
     departed_next: Vec<u8>,
+    /// The owner whose accesses are counted now, and its counts.
+    counted: (Owner, CacheStatistics),
+    /// Its index in `statistics`, where its counts are out of date.
     current: usize,
     statistics: Vec<(Owner, CacheStatistics)>,
     /// Lines that came in.
@@ -104,6 +118,18 @@ fn find(tags: &[u32], tag: u32) -> Option<usize> {
         among(tags, tag)
     } else {
         tags.iter().position(|t| *t == tag)
+    }
+}
+
+/// The lowest of four ways from `first` on that was used least recently. The comparisons need no branches, because their outcomes are random.
+#[inline(always)]
+fn oldest_of_four<const WAYS: usize>(stamps: &[u32; WAYS], first: usize) -> usize {
+    let low = first + usize::from(stamps[first + 1] < stamps[first]);
+    let high = first + 2 + usize::from(stamps[first + 3] < stamps[first + 2]);
+    if stamps[high] < stamps[low] {
+        high
+    } else {
+        low
     }
 }
 
@@ -132,16 +158,15 @@ impl Cache {
             replacement: config.replacement,
             sets: vec![0; sets * ways * 2],
             recent: vec![0; sets],
-            dirty: vec![false; sets * ways],
+            slots: vec![Slot::default(); sets * ways],
             bytes: vec![0; (sets * ways) << config.line.trailing_zeros()],
             evicted: vec![0; config.line as usize],
             reserved: [NO_SLOT; HARTS],
             clock: 0,
             trees: vec![0; sets],
             random: seed | 1,
-            owners: vec![0; sets * ways],
-            departed: vec![(0, 0); sets * ways],
             departed_next: vec![0; sets],
+            counted: (NOBODY, CacheStatistics::default()),
             current: 0,
             statistics: vec![(NOBODY, CacheStatistics::default())],
             fills: 0,
@@ -199,13 +224,14 @@ impl Cache {
     /// Counts accesses for this owner from now on.
     #[inline]
     pub fn set_owner(&mut self, owner: Owner) {
-        if self.statistics[self.current].0 != owner {
+        if self.counted.0 != owner {
             self.change_owner(owner);
         }
     }
 
     #[inline(never)]
     fn change_owner(&mut self, owner: Owner) {
+        self.statistics[self.current] = self.counted;
         self.current = match self.statistics.iter().position(|s| s.0 == owner) {
             Some(at) => at,
             None => {
@@ -213,15 +239,23 @@ impl Cache {
                 self.statistics.len() - 1
             }
         };
+        self.counted = self.statistics[self.current];
+    }
+
+    /// The counts of each owner.
+    fn counts(&self) -> impl Iterator<Item = (Owner, CacheStatistics)> {
+        let others = self.statistics.iter().enumerate();
+        let others = others.filter(|(index, _)| *index != self.current);
+        others
+            .map(|(_, counts)| *counts)
+            .chain(std::iter::once(self.counted))
     }
 
     /// Statistics of each owner, sorted by owner.
     pub fn statistics(&self) -> Vec<(Owner, CacheStatistics)> {
         let mut all: Vec<_> = self
-            .statistics
-            .iter()
+            .counts()
             .filter(|s| s.1 != CacheStatistics::default())
-            .copied()
             .collect();
         all.sort_by_key(|s| s.0);
         all
@@ -230,7 +264,7 @@ impl Cache {
     /// The counts of all owners together.
     pub fn total(&self) -> CacheStatistics {
         let mut total = CacheStatistics::default();
-        for (_, counts) in &self.statistics {
+        for (_, counts) in self.counts() {
             total.hits += counts.hits;
             total.misses += counts.misses;
             total.misses_by_others += counts.misses_by_others;
@@ -248,10 +282,7 @@ impl Cache {
     /// Whether the line is here; counts, and updates the order of use and the dirty state.
     #[inline]
     pub fn access(&mut self, address: u64, write: bool) -> bool {
-        self.access_recent(address, write) || {
-            let number = address >> self.line_shift;
-            self.access_other(number, (number & self.set_mask) as usize, write)
-        }
+        self.access_recent(address, write) || self.access_any(address, write)
     }
 
     /// [`Cache::access`] of the line that was used last in its set. False: it is another line, and nothing has happened.
@@ -262,9 +293,9 @@ impl Cache {
         let way = self.recent[set] as usize;
         let hit = self.sets[set * 2 * self.ways + way] == number as u32 + 1;
         if hit {
-            self.statistics[self.current].1.hits += 1;
+            self.counted.1.hits += 1;
             if write {
-                self.dirty[set * self.ways + way] = true;
+                self.slots[set * self.ways + way].dirty = true;
             }
         }
         hit
@@ -281,7 +312,7 @@ impl Cache {
     /// Counts a hit of the line used last in its set.
     #[inline(always)]
     fn count_hit(&mut self) {
-        self.statistics[self.current].1.hits += 1;
+        self.counted.1.hits += 1;
     }
 
     fn tags(&self, set: usize) -> &[u32] {
@@ -289,22 +320,43 @@ impl Cache {
         &self.sets[base..base + self.ways]
     }
 
+    /// The same as [`Cache::access`], for a line that was hardly the last one in its set: below the first level, say.
     #[inline(never)]
-    fn access_other(&mut self, number: u64, set: usize, write: bool) -> bool {
+    pub fn access_any(&mut self, address: u64, write: bool) -> bool {
+        self.look_up(address, write)
+    }
+
+    /// [`Cache::access_any`], as a part of the function that calls it.
+    #[inline(always)]
+    fn look_up(&mut self, address: u64, write: bool) -> bool {
+        let number = address >> self.line_shift;
+        let set = (number & self.set_mask) as usize;
         match find(self.tags(set), number as u32 + 1) {
             Some(way) => {
                 self.touch(set, way);
-                self.statistics[self.current].1.hits += 1;
+                self.counted.1.hits += 1;
                 if write {
-                    self.dirty[set * self.ways + way] = true;
+                    self.slots[set * self.ways + way].dirty = true;
                 }
                 true
             }
             None => {
-                self.statistics[self.current].1.misses += 1;
+                self.counted.1.misses += 1;
                 false
             }
         }
+    }
+
+    /// [`Cache::access`] for reading by `owner`, if the line is here: the place of its bytes. `None`: nothing is counted.
+    #[inline(always)]
+    fn find_for(&mut self, address: u64, owner: Owner) -> Option<usize> {
+        let number = address >> self.line_shift;
+        let set = (number & self.set_mask) as usize;
+        let way = find(self.tags(set), number as u32 + 1)?;
+        self.set_owner(owner);
+        self.touch(set, way);
+        self.count_hit();
+        Some((set * self.ways + way) << self.line_shift)
     }
 
     /// The hart uses the line at this place in [`Cache::bytes`]; the same as [`Cache::access`] of a line that is here, without a look at tags.
@@ -313,7 +365,7 @@ impl Cache {
         let slot = place >> self.line_shift;
         let (set, way) = self.set_and_way(slot);
         self.touch(set, way);
-        self.statistics[self.current].1.hits += 1;
+        self.counted.1.hits += 1;
     }
 
     /// The set and the way of a place ([`Cache::slot_of`]). No division in the usual case.
@@ -329,16 +381,14 @@ impl Cache {
     #[inline(always)]
     fn touch(&mut self, set: usize, way: usize) {
         self.recent[set] = way as u8;
-        match self.replacement {
-            Replacement::Lru => {
-                if self.clock == u32::MAX {
-                    self.renumber();
-                }
-                self.clock += 1;
-                self.sets[(set * 2 + 1) * self.ways + way] = self.clock;
+        if self.replacement == Replacement::Lru {
+            if self.clock == u32::MAX {
+                self.renumber();
             }
-            Replacement::TreePlru => self.touch_tree(set, way),
-            Replacement::Random | Replacement::RandomAny => {}
+            self.clock += 1;
+            self.sets[(set * 2 + 1) * self.ways + way] = self.clock;
+        } else if self.replacement == Replacement::TreePlru {
+            self.touch_tree(set, way);
         }
     }
 
@@ -379,27 +429,27 @@ impl Cache {
         if self.replacement != Replacement::Lru {
             return self.victim_other(set);
         }
-        // Empty ways have the stamp 0, so they come first. Way and stamp in one number: a minimum without branches.
+        // Empty ways have the stamp 0, so they come first, the lowest first.
         let base = (set * 2 + 1) * self.ways;
         let stamps = &self.sets[base..base + self.ways];
-        fn oldest<'a>(stamps: impl Iterator<Item = &'a u32>) -> impl Iterator<Item = u64> {
-            let keys = stamps.enumerate();
-            keys.map(|(way, stamp)| u64::from(*stamp) << 8 | way as u64)
-        }
-        let oldest = match (<&[u32; 8]>::try_from(stamps), <&[u32; 4]>::try_from(stamps)) {
+        match (<&[u32; 8]>::try_from(stamps), <&[u32; 4]>::try_from(stamps)) {
             (Ok(stamps), _) if self.way_mask == 0xFF => {
-                oldest(stamps.iter()).fold(u64::MAX, u64::min)
+                let (low, high) = (oldest_of_four(stamps, 0), oldest_of_four(stamps, 4));
+                if stamps[high] < stamps[low] {
+                    high
+                } else {
+                    low
+                }
             }
-            (_, Ok(stamps)) if self.way_mask == 0xF => {
-                oldest(stamps.iter()).fold(u64::MAX, u64::min)
-            }
+            (_, Ok(stamps)) if self.way_mask == 0xF => oldest_of_four(stamps, 0),
             _ => {
-                let allowed = |key: &u64| self.way_mask >> (key & 0xFF) & 1 != 0;
-                let oldest = oldest(stamps.iter()).filter(allowed).min();
+                let allowed = |way: &usize| self.way_mask >> way & 1 != 0;
+                let oldest = (0..self.ways)
+                    .filter(allowed)
+                    .min_by_key(|way| stamps[*way]);
                 oldest.expect("some way may be filled")
             }
-        };
-        oldest as usize & 0xFF
+        }
     }
 
     #[inline(never)]
@@ -520,13 +570,14 @@ impl Cache {
         bytes: &[u8],
     ) -> Option<Evicted> {
         if let Some((set, way)) = self.way_of(address) {
-            self.dirty[set * self.ways + way] |= dirty;
+            self.slots[set * self.ways + way].dirty |= dirty;
             return None;
         }
         self.fill_absent(address, dirty, owner, bytes)
     }
 
     /// [`Cache::fill`] of a line that is not here.
+    #[inline(never)]
     pub fn fill_absent(
         &mut self,
         address: u64,
@@ -534,23 +585,32 @@ impl Cache {
         owner: Owner,
         bytes: &[u8],
     ) -> Option<Evicted> {
+        self.put(address, dirty, owner, bytes)
+    }
+
+    /// [`Cache::fill_absent`], as a part of the function that calls it.
+    #[inline(always)]
+    fn put(&mut self, address: u64, dirty: bool, owner: Owner, bytes: &[u8]) -> Option<Evicted> {
         self.set_owner(owner);
         self.fills += 1;
-        let set = self.set_of(address);
+        let (ways, shift) = (self.ways, self.line_shift);
+        let number = address >> shift;
+        let set = (number & self.set_mask) as usize;
         let way = self.victim(set);
-        let at = set * self.ways + way;
-        let tag = (address >> self.line_shift) as u32 + 1;
-        let old = std::mem::replace(&mut self.sets[set * 2 * self.ways + way], tag);
-        let was_dirty = std::mem::replace(&mut self.dirty[at], dirty);
-        let filled_by = std::mem::replace(&mut self.owners[at], self.current as u16);
+        let at = set * ways + way;
+        let tag = number as u32 + 1;
+        let old = std::mem::replace(&mut self.sets[set * 2 * ways + way], tag);
+        let slot = &mut self.slots[at];
+        let was_dirty = std::mem::replace(&mut slot.dirty, dirty);
+        let filled_by = std::mem::replace(&mut slot.owner, self.current as u16);
         let evicted = (old != 0).then(|| Evicted {
-            address: (old as u64 - 1) << self.line_shift,
+            address: (old as u64 - 1) << shift,
             dirty: was_dirty,
             owner: self.statistics[filled_by as usize].0,
         });
         self.replace(at, evicted, bytes);
         if let Some(e) = evicted {
-            let statistics = &mut self.statistics[self.current].1;
+            let statistics = &mut self.counted.1;
             statistics.evictions += 1;
             statistics.write_backs += e.dirty as u64;
             self.departs(set, old, self.current);
@@ -560,23 +620,27 @@ impl Cache {
     }
 
     /// The line with this tag leaves its set because of the owner at this index.
-    #[inline]
+    #[inline(always)]
     fn departs(&mut self, set: usize, tag: u32, because_of: usize) {
         let next = &mut self.departed_next[set];
-        self.departed[set * self.ways + *next as usize] = (tag, because_of as u16);
-        *next += 1;
-        if *next as usize == self.ways {
-            *next = 0;
-        }
+        let place = *next;
+        let after = place + 1;
+        *next = match usize::from(after) == self.ways {
+            true => 0,
+            false => after,
+        };
+        let slot = &mut self.slots[set * self.ways + usize::from(place)];
+        (slot.departed, slot.departed_by) = (tag, because_of as u16);
     }
 
     /// Removes a line because `by` wants it.
     pub fn give_up(&mut self, address: u64, by: Owner) {
         let (set, way) = self.way_of(address).expect("it is here");
         let tag = self.tags(set)[way];
-        let own = self.current;
+        let own = self.counted.0;
         self.set_owner(by);
-        let by = std::mem::replace(&mut self.current, own);
+        let by = self.current;
+        self.set_owner(own);
         self.departs(set, tag, by);
         self.invalidate(address);
     }
@@ -585,11 +649,16 @@ impl Cache {
     /// that. Counts the miss as caused by that owner.
     #[inline]
     pub fn culprit(&mut self, address: u64, owner: Owner) -> Option<Owner> {
-        // With a single owner (besides "nobody"), no other can be the cause.
-        if self.statistics.len() <= 2 {
+        if !self.has_owners() {
             return None;
         }
         self.culprit_among_many(address, owner)
+    }
+
+    /// Whether there is more than one owner, besides "nobody". Otherwise nobody evicts another's line.
+    #[inline]
+    fn has_owners(&self) -> bool {
+        self.statistics.len() > 2
     }
 
     fn culprit_among_many(&mut self, address: u64, owner: Owner) -> Option<Owner> {
@@ -597,18 +666,16 @@ impl Cache {
         let tag = (address >> self.line_shift) as u32 + 1;
         let base = set * self.ways;
         // The newest departure of the line counts: from the one before the next place backwards, then from the end.
-        let departed = &self.departed[base..base + self.ways];
-        let (recent, ancient) = departed.split_at(self.departed_next[set] as usize);
-        let place = match recent.iter().rposition(|d| d.0 == tag) {
-            Some(place) => base + place,
-            None => base + recent.len() + ancient.iter().rposition(|d| d.0 == tag)?,
-        };
-        let culprit = self.statistics[self.departed[place].1 as usize].0;
+        let slots = &self.slots[base..base + self.ways];
+        let (recent, ancient) = slots.split_at(self.departed_next[set] as usize);
+        let mut newest_first = recent.iter().rev().chain(ancient.iter().rev());
+        let departure = newest_first.find(|slot| slot.departed == tag)?;
+        let culprit = self.statistics[departure.departed_by as usize].0;
         if culprit == owner {
             return None;
         }
         self.set_owner(owner);
-        self.statistics[self.current].1.misses_by_others += 1;
+        self.counted.1.misses_by_others += 1;
         Some(culprit)
     }
 
@@ -619,7 +686,7 @@ impl Cache {
         self.sets[(set * 2 + 1) * self.ways + way] = 0;
         let slot = set * self.ways + way;
         self.end_reservations(slot);
-        Some(std::mem::take(&mut self.dirty[slot]))
+        Some(std::mem::take(&mut self.slots[slot].dirty))
     }
 
     /// Removes every line. Nothing is written back.
@@ -628,20 +695,20 @@ impl Cache {
         for set in self.sets.chunks_exact_mut(2 * self.ways) {
             set.fill(0);
         }
-        self.dirty.fill(false);
+        self.slots.iter_mut().for_each(|slot| slot.dirty = false);
     }
 
     /// Whether the line is here and was written since it was filled.
     pub fn is_dirty(&self, address: u64) -> bool {
         self.way_of(address)
-            .is_some_and(|(set, way)| self.dirty[set * self.ways + way])
+            .is_some_and(|(set, way)| self.slots[set * self.ways + way].dirty)
     }
 
     /// Marks a line dirty; false if it is not here.
     pub fn mark_dirty(&mut self, address: u64) -> bool {
         match self.way_of(address) {
             Some((set, way)) => {
-                self.dirty[set * self.ways + way] = true;
+                self.slots[set * self.ways + way].dirty = true;
                 true
             }
             None => false,

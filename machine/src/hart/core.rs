@@ -325,12 +325,14 @@ impl Core {
     }
 
     /// A result for `registers` is under way.
+    #[inline]
     pub fn push_pending(&mut self, registers: u64, completion: Completion) {
         self.pending.push(registers, completion);
         self.under_way = true;
     }
 
     /// Notes the timing of a load whose result goes to `registers`.
+    #[inline(always)]
     pub fn note_load<B: Bus>(&mut self, bus: &B, timing: Timing, registers: u64) {
         if timing != Timing::Hit {
             self.statistics.data_misses += 1;
@@ -340,6 +342,7 @@ impl Core {
     }
 
     /// Notes the timing of a store.
+    #[inline]
     pub fn note_store<B: Bus>(&mut self, bus: &B, timing: Timing) {
         if timing != Timing::Hit {
             self.statistics.data_misses += 1;
@@ -382,7 +385,7 @@ impl Core {
     }
 
     /// Waits until the registers have their values. `Err` if a completion time is not known yet.
-    #[cold]
+    #[inline]
     pub fn wait_registers(&mut self, registers: u64, offset: Tick) -> Result<(), Exit> {
         let at = self
             .pending

@@ -378,9 +378,8 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
 #[cold]
 fn careful(core: &mut Core, op: &Op, mask: u64, cycle: Tick) -> Result<(), Exit> {
     let offset = op.cycle as Tick * cycle;
-    core.pending.retire(core.base + offset);
     core.wait_registers(mask, offset)?;
-    if op.unit() == Unit::Load {
+    if core.pending.is_full(core.load_limit) && op.unit() == Unit::Load {
         core.wait_load_room(offset)?;
     }
     Ok(())

@@ -192,7 +192,7 @@ impl Core {
         };
         self.statistics.loads += 1;
         if timing != Timing::Hit {
-            self.note_load(bus, timing, op.masks().1);
+            self.note_load(bus, timing, op.load_destination());
             if let Timing::Pending(_) = timing {
                 self.later(bus, physical, Action::Load(*op));
                 return Some(0);
@@ -239,22 +239,39 @@ impl Core {
         admitted.map_err(|exit| self.refused = exit).is_err()
     }
 
-    /// Asks for the line of a store that waits for nothing else. Writes into the line, or leaves the data in the store buffer.
+    /// A store that waits for nothing else. Writes into the line, or leaves the data in the store buffer.
     #[inline(always)]
     fn put_store<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64, bytes: u8, value: u64) {
         let now = self.base + op.cycle as Tick * self.costs.cycle;
-        let (timing, place) = match self.known_line(bus, now, physical, true) {
-            Some(known) => known,
-            None => {
-                bus.instruction(self.pc.wrapping_add(op.offset.into()));
-                self.ask(bus, now, physical, Access::Store)
+        let timing = match self.known_line(bus, now, physical, true) {
+            Some((timing, place)) => {
+                // The line is dirty, though it may be on its way.
+                bus.write_place(place, bytes, value);
+                timing
             }
+            None => self.ask_to_store(bus, op, physical, bytes, value),
         };
+        self.note_store(bus, timing);
+    }
+
+    /// The same, if the line must be asked for.
+    #[inline(never)]
+    fn ask_to_store<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        op: &Op,
+        physical: u64,
+        bytes: u8,
+        value: u64,
+    ) -> Timing {
+        let now = self.base + op.cycle as Tick * self.costs.cycle;
+        bus.instruction(self.pc.wrapping_add(op.offset.into()));
+        let (timing, place) = self.ask(bus, now, physical, Access::Store);
         match timing {
             Timing::Pending(_) => self.later(bus, physical, Action::Store(bytes, value)),
             _ => bus.store(now, physical, place, bytes, value),
         }
-        self.note_store(bus, timing);
+        timing
     }
 
     /// An operation with acquire semantics waits for its line, and no later access may pass it. Returns whether it is still

@@ -79,6 +79,7 @@ impl PendingLoads {
     }
 
     /// Adds a miss whose result goes to `registers` (none for `x0`).
+    #[inline]
     pub fn push(&mut self, registers: u64, completion: Completion) {
         self.entries.push(Entry {
             registers,
@@ -129,10 +130,15 @@ impl PendingLoads {
     fn retire_some(&mut self, now: Tick) {
         let complete = |entry: &Entry| matches!(entry.completion, Completion::At(at) if at <= now);
         match self.entries.iter().position(|entry| !complete(entry)) {
-            None => self.entries.clear(),
-            Some(complete) => drop(self.entries.drain(..complete)),
+            None => {
+                self.entries.clear();
+                (self.registers, self.oldest) = (0, Tick::MAX);
+            }
+            Some(complete) => {
+                self.entries.drain(..complete);
+                self.update();
+            }
         }
-        self.update();
     }
 
     /// Reports a completion.

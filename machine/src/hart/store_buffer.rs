@@ -5,12 +5,12 @@
 
 use super::pending::Completion;
 use crate::types::Tick;
-use std::collections::VecDeque;
 
 /// Outstanding stores, oldest first.
 #[derive(Clone)]
 pub struct StoreBuffer {
-    entries: VecDeque<Completion>,
+    /// There are few, so a vector is quicker than a ring.
+    entries: Vec<Completion>,
     size: usize,
 }
 
@@ -18,7 +18,7 @@ impl StoreBuffer {
     /// An empty buffer with `size` places, at least one.
     pub fn new(size: u32) -> Self {
         Self {
-            entries: VecDeque::new(),
+            entries: Vec::new(),
             size: size.max(1) as usize,
         }
     }
@@ -31,8 +31,10 @@ impl StoreBuffer {
 
     /// Drops completed stores at `now`, from the front.
     pub fn retire(&mut self, now: Tick) {
-        while matches!(self.entries.front(), Some(Completion::At(at)) if *at <= now) {
-            self.entries.pop_front();
+        let complete = |entry: &Completion| matches!(entry, Completion::At(at) if *at <= now);
+        match self.entries.iter().position(|entry| !complete(entry)) {
+            None => self.entries.clear(),
+            Some(complete) => drop(self.entries.drain(..complete)),
         }
     }
 
@@ -64,7 +66,7 @@ impl StoreBuffer {
 
     /// Adds a store.
     pub fn push(&mut self, completion: Completion) {
-        self.entries.push_back(completion);
+        self.entries.push(completion);
     }
 
     /// Reports a completion.

@@ -128,6 +128,22 @@ impl<const TCM: bool> TileBus<'_, TCM> {
         timing
     }
 
+    /// An access to a line that the hart does not know.
+    #[inline(never)]
+    fn data_cached(&mut self, now: Tick, name: u64, write: bool) -> Timing {
+        let owner = self.owner();
+        let mut lower = Below {
+            unit: self.unit.as_deref_mut(),
+            local: self.local,
+            fabric: self.fabric,
+        };
+        match self.caches.data_near(now, name, write, owner, &mut lower) {
+            // Nothing waits for a miss, so there is nothing to remember.
+            Some(outcome) => timing(outcome),
+            None => self.data_miss(now, name, write),
+        }
+    }
+
     #[inline(never)]
     fn data_miss(&mut self, now: Tick, name: u64, write: bool) -> Timing {
         let owner = self.owner();
@@ -368,11 +384,7 @@ impl<const TCM: bool> Bus for TileBus<'_, TCM> {
         }
         let name = self.name(physical);
         self.named = (physical, name);
-        match self.caches.data_hit(now, name, write) {
-            // Nothing waits for a miss, so there is nothing to remember.
-            Some(outcome) => timing(outcome),
-            None => self.data_miss(now, name, write),
-        }
+        self.data_cached(now, name, write)
     }
 
     fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault> {

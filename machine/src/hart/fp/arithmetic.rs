@@ -124,6 +124,7 @@ pub(super) fn add<F: Format>(a: u64, b: u64, rounding: Rounding, flags: &mut u8)
     }
 }
 
+#[inline]
 pub(super) fn multiply<F: Format>(a: u64, b: u64, rounding: Rounding, flags: &mut u8) -> u64 {
     let (x, y) = (unpack::<F>(a), unpack::<F>(b));
     let negative = x.negative != y.negative;

@@ -173,6 +173,22 @@ pub struct Op {
     pub registers: u64,
 }
 
+/// The bit of an integer register ([`Op::masks`]).
+#[inline]
+fn integer_bit(register: u8) -> u64 {
+    if register == 0 || register >= 32 {
+        0
+    } else {
+        1 << register
+    }
+}
+
+/// The bit of an FP register.
+#[inline]
+fn float_bit(register: u8) -> u64 {
+    1 << (32 + (register & 31))
+}
+
 impl Op {
     /// An operation with its operands; [`SINK`] replaces `x0` where the destination is an integer register.
     pub const fn new(kind: Kind, rd: u32, rs1: u32, rs2: u32, imm: i32) -> Self {
@@ -203,20 +219,15 @@ impl Op {
     /// Registers read and written as bits: 0 to 31 integer (bit 0 never set), 32 to 63 FP.
     pub fn masks(&self) -> (u64, u64) {
         use Kind::*;
-        let x = |register: u8| {
-            if register == 0 || register >= 32 {
-                0
-            } else {
-                1u64 << register
-            }
-        };
-        let f = |register: u8| 1u64 << (32 + (register & 31));
+        let (x, f) = (integer_bit, float_bit);
         match self.kind {
             Lui | Auipc | Jal => (0, x(self.rd)),
             Beq | Bne | Blt | Bge | Bltu | Bgeu | Sb | Sh | Sw | Sd => {
                 (x(self.rs1) | x(self.rs2), 0)
             }
-            Flw | Fld => (x(self.rs1), f(self.rd)),
+            Lb | Lh | Lw | Ld | Lbu | Lhu | Lwu | Flw | Fld => {
+                (x(self.rs1), self.load_destination())
+            }
             Fsw | Fsd => (x(self.rs1) | f(self.rs2), 0),
             FpArithmetic => (float::sources(self), f(self.rd)),
             FpToInteger => (float::sources(self), x(self.rd)),
@@ -225,12 +236,19 @@ impl Op {
             Csrrwi | Csrrsi | Csrrci => (0, x(self.rd)),
             SfenceVma => (x(self.rs1) | x(self.rs2), 0),
             CacheBlock | Prefetch | Marker => (x(self.rs1), 0),
-            Jalr | Lb | Lh | Lw | Ld | Lbu | Lhu | Lwu | Lr | Csrrw | Csrrs | Csrrc => {
-                (x(self.rs1), x(self.rd))
-            }
+            Jalr | Lr | Csrrw | Csrrs | Csrrc => (x(self.rs1), x(self.rd)),
             Addi | Slti | Sltiu | Xori | Ori | Andi | Slli | Srli | Srai | Addiw | Slliw
             | Srliw | Sraiw => (x(self.rs1), x(self.rd)),
             _ => (x(self.rs1) | x(self.rs2), x(self.rd)),
+        }
+    }
+
+    /// The register that a load writes ([`Self::masks`]).
+    #[inline]
+    pub fn load_destination(&self) -> u64 {
+        match self.kind {
+            Kind::Flw | Kind::Fld => float_bit(self.rd),
+            _ => integer_bit(self.rd),
         }
     }
 
