@@ -126,6 +126,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/bare/doorbells.xml"),
     ),
     (
+        "bare/handover",
+        include_str!("../../catalog/systems/bare/handover.xml"),
+    ),
+    (
         "bare/partitions",
         include_str!("../../catalog/systems/bare/partitions.xml"),
     ),
