@@ -1,4 +1,4 @@
-//! Coherent clusters, through descriptions: what programs share across them, who waits for whom, and what the memory model forbids.
+//! Coherent caches, through descriptions: what programs share within and across clusters, who waits for whom, and what the memory model forbids.
 
 use bulkhead_experiments::measure;
 use bulkhead_report::result::VariantResult;
@@ -173,4 +173,33 @@ fn a_miss_takes_as_much_longer_as_the_question() {
             "{more}, {due}"
         );
     }
+}
+
+/// A line goes from one hart of `linux-pair` to the other in three to six times the 34 cycles that a line of the other hart takes, which was asked for before the
+/// first run: in four accesses to the second level that follow each other, so each cycle of its latency counts four times. A page of 64 lines takes less than a
+/// line 64 times, because stores and loads of its lines overlap.
+#[test]
+fn a_line_goes_from_one_hart_to_the_other() {
+    let medians = |overrides: &[&str]| {
+        let run = finished("bare/handover", overrides, false);
+        assert_eq!(run.code(), 0, "{:?}", run.result.whole_verdict());
+        let cycle = run.result.ticks_per_second / 2_000_000_000;
+        ["line", "page"].map(|name| {
+            let one = variant(&run, name);
+            assert!(one.incidents.is_empty(), "{:?}", one.incidents);
+            let latency = &one.flows[0].latency;
+            assert_eq!(latency.count, 100, "{name}");
+            println!(
+                "{name}: {} cycles, in the first pass {}",
+                latency.p50 / cycle,
+                latency.max / cycle
+            );
+            latency.p50 / cycle
+        })
+    };
+    let [line, page] = medians(&[]);
+    assert!((3 * 34..=6 * 34).contains(&line), "{line}");
+    assert!(line < page && page < 64 * 34, "{page}");
+    let [later, _] = medians(&["platform/cache[l2]@latency=30", "flow[item]@deadline=1us"]);
+    assert_eq!(later, line + 4 * 10);
 }

@@ -228,6 +228,36 @@ pub fn module_docs(tree: &Tree) -> Vec<Violation> {
         .collect()
 }
 
+/// A folder of tests with an `all.rs` is one program, so a file that it does not name is never compiled, and its tests never run.
+pub fn test_modules(tree: &Tree) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for all in tree
+        .files
+        .iter()
+        .filter(|file| file.path.ends_with("/tests/all.rs"))
+    {
+        let folder = all.path.trim_end_matches("all.rs");
+        let code = strip(&all.text);
+        let is_named = |module: &str| {
+            code.lines()
+                .any(|line| line.trim() == format!("mod {module};"))
+        };
+        let modules = rust(tree).filter_map(|file| {
+            let name = file.path.strip_prefix(folder)?.strip_suffix(".rs")?;
+            let name = name.strip_suffix("/mod").unwrap_or(name);
+            (name != "all" && !name.contains('/')).then_some((file, name))
+        });
+        for (file, name) in modules.filter(|(_, name)| !is_named(name)) {
+            found.push(Violation::new(
+                &file.path,
+                0,
+                format!("its tests never run; add `mod {name};` to {}", all.path),
+            ));
+        }
+    }
+    found
+}
+
 /// Nothing is left half done.
 pub fn unfinished(tree: &Tree) -> Vec<Violation> {
     // Written in two halves so that this file does not break its own law.
@@ -417,6 +447,30 @@ mod tests {
                 guided: Vec::new(),
             }],
         }
+    }
+
+    #[test]
+    fn every_file_of_tests_is_named() {
+        let all = |text: &str| Tree {
+            files: [
+                ("m/tests/all.rs", text),
+                ("m/tests/one.rs", ""),
+                ("m/tests/common/mod.rs", ""),
+                ("m/tests/common/programs.rs", ""),
+                ("other/tests/alone.rs", ""),
+            ]
+            .map(|(path, text)| File::new(path, text))
+            .into(),
+            packages: Vec::new(),
+        };
+        assert_eq!(test_modules(&all("mod common;\nmod one;\n")), []);
+        let missing = |text: &str| {
+            let found = test_modules(&all(text));
+            let paths = found.into_iter().map(|one| one.path);
+            paths.collect::<Vec<String>>()
+        };
+        assert_eq!(missing("mod common;\n// mod one;\n"), ["m/tests/one.rs"]);
+        assert_eq!(missing("mod one;\nmod ones;\n"), ["m/tests/common/mod.rs"]);
     }
 
     #[test]

@@ -56,6 +56,7 @@ const LAWS: &[Law] = &[
     ("safety comments", laws::safety_comments),
     ("file length", laws::file_length),
     ("module docs", laws::module_docs),
+    ("test modules", laws::test_modules),
     ("unfinished work", laws::unfinished),
     ("determinism", laws::determinism),
     ("host input", laws::host_input),
