@@ -128,6 +128,8 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     (
         "bare/guarded",
         include_str!("../../catalog/systems/bare/guarded.xml"),
+    ),
+    (
         "bare/handover",
         include_str!("../../catalog/systems/bare/handover.xml"),
     ),

@@ -434,6 +434,7 @@ fn random_rivals(random: &mut Random) -> Rivals {
             false => count as u64 * random.below(5),
         },
         beside: parts,
+        ways: 16,
         times: Times {
             bank: 0,
             slot: SLOT,
@@ -442,6 +443,7 @@ fn random_rivals(random: &mut Random) -> Rivals {
             register: 1 + random.below(12),
             excess: [0; 3],
             read: 0,
+            write: 0,
             hold: 0,
             refresh: None,
         },
@@ -488,6 +490,7 @@ fn no_device_exceeds_the_bound_and_its_parts_are_needed() {
             writes: if program.writes { reads } else { 0 },
             // Its accesses have one order in this model.
             ordered: judged % 2 == 0,
+            reads_ordered: true,
             ..ClusterJob::default()
         };
         let Ok(bound) = rivals.job(&job) else {

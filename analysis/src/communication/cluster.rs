@@ -161,6 +161,12 @@ pub struct ClusterJob {
     pub apart: u64,
     /// Whether its accesses to memory left the second level in the order of the run alone.
     pub ordered: bool,
+    /// Whether its reads did so, wherever writes left among them.
+    pub reads_ordered: bool,
+    /// Whether its requests came to the banks of the second level in the order of the run alone.
+    pub came_ordered: bool,
+    /// Maximum operations of cache management.
+    pub managed: u64,
 }
 
 /// A cluster, and the memory in which its programs are.
@@ -359,6 +365,7 @@ impl<'a> ClusterBounds<'a> {
         Ok(Rivals {
             order,
             own: under_way(hart)?,
+            ways: self.ways(hart),
             others: others
                 .iter()
                 .map(|hart| under_way(*hart))
@@ -374,6 +381,7 @@ impl<'a> ClusterBounds<'a> {
                 register: self.chip.wire(beside::WORD),
                 excess,
                 read: fit(read.uncontended())?,
+                write: fit(write.uncontended())?,
                 hold: u64::from(self.cluster.hold) * cycle,
                 refresh: self.timing().refresh(),
             },
@@ -441,6 +449,15 @@ impl<'a> ClusterBounds<'a> {
     /// A request that finds its line in the second level and waits for nobody.
     fn hit(&self) -> Ticks {
         self.ticks(self.cluster.up + self.second.latency + self.cluster.down)
+    }
+
+    /// The number of ways that a hart fills.
+    fn ways(&self, hart: u16) -> u64 {
+        let all = u64::from(self.second.ways);
+        match u64::from(self.cluster.fills(hart.into()).count_ones()) {
+            0 => all,
+            some => some.min(all),
+        }
     }
 
     /// Pipeline and data cache of a hart.

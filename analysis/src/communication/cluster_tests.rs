@@ -25,6 +25,7 @@ fn job(requests: u64, reads: u64, writes: u64) -> ClusterJob {
         requests,
         reads,
         writes,
+        reads_ordered: true,
         ..ClusterJob::default()
     }
 }

@@ -14,7 +14,9 @@
 //!   have under way, `u` for each: miss registers of the data cache, and two fetches. `A` times the sum of `u o`. (All may be at one bank.)
 //!   `A` of the `Q` requests can be in one chain with their arrivals at the bank ([below](#requests-in-one-chain)).
 //! - **own requests at banks**: beside others, the chain may wait for a request of its own hart that is not in the chain, and for each one once:
-//!   `Q o`.
+//!   `Q o`. If requests came to the banks in the order of the run alone ([`ClusterJob::came_ordered`]), each has the same own one before it there as alone, so the wait for
+//!   that one is a link of the chain, too, and adds nothing. But then the chain may have each request at its bank, so others count `Q` times instead of `A` times.
+//!   The least of both sums counts.
 //! - **turns**: when an access is ready at memory, a slot of at most one other hart is in progress, and that hart has been served after
 //!   this one. From then on, every other hart that goes first has been served longer ago than this one, and after that it has not. So one
 //!   slot of each other hart goes before each burst, the one in progress included, whatever is in their queues: `(R + W) b n s`.
@@ -35,6 +37,7 @@
 //!   of alone, own packets delay nobody in the chain, and the slots of own writes are no slots of others, either, but for `2 r + d` at each end.
 //!   Besides, a packet has at most those ahead that others have under way: `R + W` times the `r` reads and `2 r + d` writes of each, and own
 //!   packets once. The least of both counts; beside devices, only the first one.
+//!   With turns, link and memory together have [a third count](#turns-and-link-together).
 //! - **link from memory**: answers leave memory in the order of slots, at least `s` less the difference of the latencies of reads and writes apart. A
 //!   packet with a line takes no longer (otherwise [`ClusterError::Links`]), so nobody waits.
 //! - **miss registers**: if each hart has its own, nobody waits for those of others. If all share them, all others that are under way may
@@ -43,9 +46,10 @@
 //!   of the line that it replaces. If the hart has `k` reads at memory, these, the write-backs of the `k - 1` others (that of a read follows
 //!   it), those of `r` fills that are over, and operations of cache management have slots up to its own. These use what miss registers of the first level
 //!   the reads leave, of which two may be fetches: `d - (k - 2)` operations. The worst `k` counts ([`UnderWay::ahead`]).
+//! - **own requests that pass older ones** cost what [they take](#requests-that-pass-older-ones).
 //! - **refresh**: no slot begins from when a refresh is due to its end; as often as refreshes fit `T`.
 //! - **clocks**: the edges that messages and packets may meet, at most one cycle less a tick each.
-//! - **reservations**: a line of the hart's own that must go waits for the hart's reservation. Each load-reserved holds its line once.
+//! - **reservations**: a line of the hart's own that must go, for a read or an operation, waits for the hart's reservation. Each load-reserved holds its line once.
 //!
 //! # Beside devices and DMA engines
 //! [`super::beside`] says what passes the links then. Let `p` devices and engines be at work, each a requester of its own at memory, whatever
@@ -79,6 +83,42 @@
 //!
 //! So the chain can be chosen such that in the run alone, some request of the hart was answered between the arrivals of any two successive requests of it. Requests that are
 //! under way together are alternatives: a chain has one of them. `A` is the largest number of requests of a job that are apart like this ([`ClusterJob::apart`]).
+//!
+//! # Requests that pass older ones
+//! Those that hold the registers need not be older. A request of the hart that waits for its line (a write-back of it, or another own request for it), for its place, or for a
+//! register of the first level, lets younger ones pass, which may take the register of the second level that it needs then.
+//! - **A register of the first level** goes to the oldest that can use it. One that waits for its line there waits for an operation of cache management, whose register it gets.
+//!   So nobody waits for a younger one.
+//! - **A register of the second level** is held from when a read leaves for memory. If reads leave in the order of the run alone ([`ClusterJob::reads_ordered`]), those that hold
+//!   the registers left before the request in the run alone, too, whatever their age, and one of them was answered before it left; so what the last section says holds. Otherwise
+//!   a read may wait for one that follows it in the run alone. Let it lack nothing but the register from `t` on. The other one has had the register since before `t`. The
+//!   chain goes on with what ended the wait before `t`, and has lost at most the other one's time: that of a read, beside waits which are counted for it as for each
+//!   access. What the chain loses to one other read does not overlap, so all of this is at most `R` reads. (Registers that all share need nothing more: whoever holds
+//!   one is among the `g` that must give one up.)
+//! - **A place** is like a register: all that keep the places of the set are links for an upper bound. Without a register, only operations of cache
+//!   management keep one, so with `r` registers nobody waits if the hart fills at least `d + r` ways. With fewer, an
+//!   operation may begin while an older request waits for a register, and then keep its place. If it writes, it leaves before the request, as alone, or the order shows it.
+//!   Otherwise it asks the first level for its line, at most. So each operation counts once with this, and with a wait for a shared register, because that may be taken meanwhile.
+//!   If the order is not that of alone, each write counts once, too.
+//!
+//! # Turns and link together
+//! An access that waits for one slot of each other hart meets few packets on the link, because most of these harts had nothing there before. Let `w` be the packet
+//! of a line, and let `n` other harts take turns, with slots that are longer than `w` and one for each line. Consider an access of the chain that finds no access of its own hart
+//! on the link or in memory, in service included, when it comes to the link at `a`. (With one register, these are all reads but those that find a write: each write is found by at most one,
+//! because that one is served behind it, and but for those at the ends of the job, `e`. With more registers, there may be none.) It is at memory at `b` and served at `c`; packets take the same way from the
+//! end of the link to memory, so times on the link are meant as times at memory. Let `g` be the end of the last slot of its own hart.
+//!
+//! Let `t` be the start of the last slot before `b` of a hart that has had another one since `g`. Slots from then to `c` belong to harts that have had none since `g`, at most one to each; let there be
+//! `k`, so `k < n`. At `t` none of these `k` had an access at memory, because it would have gone first. So what they send comes after `t`, and of all packets before the access, only those of the
+//! `n - k` other harts end on the link before `t`, and one more may be in progress. From `t` to `c` there are `1 + k` slots, and refreshes. If memory is idle after `t`, it is empty, so everything comes after that; as packets are shorter than slots, the link was
+//! idle, too, but for a packet in progress, and at most `n` slots follow. If there is no such `t`, at most `n` slots are between `g` and `c`, and `g` is before `a`. So turn and link cost, together, at most
+//! - `n s`, `w` for the packet in progress, and instead of `n - 1 - k` of these slots, the packets of the `n - k` harts that end before `t`:
+//! - at most `n - k` times the most that one hart has under way (`l` ticks on the link);
+//! - in all accesses together, no more than the slots of others within `T`, without the `k` slots of each such access: these serve packets that ended later. They also end after all earlier
+//!   accesses of the hart were served, so they are in no link's wait of these, either. And what is under way at the end.
+//!
+//! All other accesses cost `n s` for turns, and packets before them: at most `n l`, and they are among the slots, too. (If such an access also spares the slots of the `k`, that is less: `(k - 1) w`. With one
+//! other hart, `w` counts for it, too.) The sum is largest for some total of all `k`: both limits are straight lines in it, so it is at an end or where these meet ([`Rivals::together`]).
 //!
 //! # How many writes of a hart are under way
 //! Let `w` be the oldest write-back of the hart that is not served and whose fill is over. When `w` left the second level, its fill still held a
@@ -124,6 +164,8 @@ pub(super) struct Times {
     pub excess: [Ticks; 3],
     /// Maximum time of a read that waits for nobody.
     pub read: Ticks,
+    /// The same of a write.
+    pub write: Ticks,
     /// How long a reservation holds its line.
     pub hold: Ticks,
     /// Refreshes.
@@ -144,6 +186,8 @@ pub(super) enum Order {
 pub(super) struct Rivals {
     /// The program's hart.
     pub own: UnderWay,
+    /// The ways that it fills.
+    pub ways: u64,
     /// The harts of the others.
     pub others: Vec<UnderWay>,
     /// Miss registers of the second level, if all share them.
@@ -157,7 +201,7 @@ pub(super) struct Rivals {
 }
 
 /// Parts of the bound, in their order in the module's documentation. Numbers name them in tests.
-pub(super) const PARTS: [&str; 12] = [
+pub(super) const PARTS: [&str; 13] = [
     "banks of the second level",
     "own requests at banks",
     "slots of others in memory",
@@ -170,6 +214,7 @@ pub(super) const PARTS: [&str; 12] = [
     "packets of devices on the link to memory",
     "accesses to registers on the link to memory",
     "packets of devices on the link from memory",
+    "own requests that pass older ones",
 ];
 
 impl UnderWay {
@@ -247,32 +292,63 @@ impl Rivals {
         } = self.times;
         let [bank, slot, bursts, register, hold] =
             [bank, slot, bursts, register, hold].map(u128::from);
-        let [requests, reads, writes, reservations] =
-            [job.requests, job.reads, job.writes, job.reservations].map(u128::from);
+        let [requests, reads, writes, managed, reservations] = [
+            job.requests,
+            job.reads,
+            job.writes,
+            job.managed,
+            job.reservations,
+        ]
+        .map(u128::from);
         let waiting: u128 = self.others.iter().map(|one| u128::from(one.all)).sum();
         let queued = match self.own.registers {
             _ if job.ordered => 0,
             0 | 1 => writes + reads.min(writes),
             _ => reads + writes,
         };
-        let apart = requests.min(job.apart.into());
+        let mut at_banks = [requests.min(job.apart.into()) * waiting, requests];
+        if job.came_ordered && requests * waiting < at_banks[0] + at_banks[1] {
+            at_banks = [requests * waiting, 0];
+        }
         let clocks = [requests, reads, writes].into_iter().zip(excess);
         let at_memory = reads + writes > 0;
         let when = |there: bool, ticks: u128| if there { ticks } else { 0 };
         [
-            apart * waiting * bank,
-            requests * bank,
+            at_banks[0] * bank,
+            at_banks[1] * bank,
             self.before(0, (reads + writes) * bursts, window),
             queued * bursts * slot,
             when(at_memory, self.link(window, job)),
             reads * self.register(),
             when(at_memory, outages(self.times.refresh.as_ref(), window)),
             clocks.map(|(count, each)| count * u128::from(each)).sum(),
-            reads.min(reservations) * hold,
+            (reads + managed).min(reservations) * hold,
             when(at_memory, self.devices(window)),
             (reads + writes) * u128::from(self.reaching) * register,
             (reads + writes) * self.back(),
+            self.passed(job),
         ]
+    }
+
+    /// What own requests cost that pass older ones and then have their register or their place.
+    fn passed(&self, job: &ClusterJob) -> u128 {
+        let Times { read, write, .. } = self.times;
+        let [reads, writes, managed] = [job.reads, job.writes, job.managed].map(u128::from);
+        let own = &self.own;
+        let mut passed = 0;
+        if !job.reads_ordered && own.registers < own.all && self.register() == 0 {
+            passed += reads * u128::from(read);
+        }
+        if managed > 0 && self.ways < own.data + own.registers {
+            let recall = own.recall.saturating_sub(self.times.hold);
+            passed += managed * (u128::from(recall) + self.register());
+            passed += if job.ordered {
+                0
+            } else {
+                writes * u128::from(write)
+            };
+        }
+        passed
     }
 
     /// Others that have slots of their own in memory.
@@ -325,10 +401,7 @@ impl Rivals {
             // The first slots of lines of different harts may follow each other.
             bursts => slots.div_ceil(bursts) + 1 + self.others.len() as u128,
         };
-        let left = self.others.iter().map(|one| {
-            let registers = u128::from(one.registers);
-            registers * read + (2 * registers + u128::from(one.data)) * write
-        });
+        let left = self.others.iter().map(|one| self.packets(one));
         // Otherwise, no turn would pay for a read that was counted but does not exist.
         let mut inside = job.reads.saturating_sub(job.outside);
         let [mut own_read, mut own_write] = [read, write];
@@ -346,14 +419,66 @@ impl Rivals {
             true => served.min(inside.into()),
         };
         let left = left.sum::<u128>();
-        let within = (served - own) * read.max(write) + u128::from(job.reads) * own_read + left;
+        let own_reads = u128::from(job.reads) * own_read;
+        let within = (served - own) * read.max(write) + own_reads + left;
         let turn = u128::from(self.times.slot * self.times.bursts);
         if !self.beside.is_empty() || read.max(write) >= turn {
             return within;
         }
         // Before each access, what others have under way.
         let [reads, writes] = [job.reads, job.writes].map(u128::from);
-        within.min((reads + writes) * left + reads * own_read + writes * own_write)
+        let within = within.min((reads + writes) * left + own_reads + writes * own_write);
+        match self.times.bursts {
+            0 | 1 => {
+                let together = self.together(served - own, writes * own_write, job);
+                within.min(together.saturating_add(own_reads))
+            }
+            _ => within,
+        }
+    }
+
+    /// What one hart has under way takes so long on the link.
+    fn packets(&self, one: &UnderWay) -> u128 {
+        let [read, write] = self.times.packets.map(u128::from);
+        let registers = u128::from(one.registers);
+        registers * read + (2 * registers + u128::from(one.data)) * write
+    }
+
+    /// The most that the link costs beyond the slot of each other hart before each access, where both are counted together: packets of others that are among
+    /// this many slots. `written`: lines of the hart itself, which are among the slots, too.
+    fn together(&self, slots: u128, written: u128, job: &ClusterJob) -> u128 {
+        let line = self.times.packets.into_iter().max().unwrap_or(0);
+        let [line, slot] = [line, self.times.slot].map(i128::from);
+        if self.order != Order::Turns || self.others.is_empty() {
+            return u128::MAX;
+        }
+        let fit = |count: u128| i128::try_from(count).unwrap_or(i128::MAX);
+        let harts = self.others.len() as i128;
+        let each = || self.others.iter().map(|one| fit(self.packets(one)));
+        let (most, left) = (each().max().unwrap_or(0), each().sum::<i128>());
+        let [slots, written] = [slots, written].map(fit);
+        let [reads, writes, outside] = [job.reads, job.writes, job.outside].map(i128::from);
+        let all = reads + writes;
+        let found = match self.own.registers {
+            0 | 1 => all.min(writes + reads.min(writes) + outside),
+            _ => all,
+        };
+        let alone = all - found;
+        // Packets in progress, by the first limit and by the second one.
+        let begun = if harts == 1 { all } else { alone };
+        let within = |spared: i128| line * (begun + (slots - spared).max(0)) + left;
+        let under_way = |spared: i128| line * all + most * (harts * all - spared) + written;
+        let end = (harts - 1) * alone;
+        let cost = |spared: i128| within(spared).min(under_way(spared)) - slot * (end - spared);
+        // Where the limits meet, before the slots are used up and behind.
+        let apart = under_way(0) - line * begun - left;
+        let meet = [
+            (apart - line * slots).checked_div(most - line),
+            apart.checked_div(most),
+        ];
+        let meet = meet.into_iter().flatten().flat_map(|at| [at, at + 1]);
+        let all = meet.chain([0, slots, end]).map(|at| cost(at.clamp(0, end)));
+        all.max().unwrap_or(0).max(0) as u128
     }
 
     /// The longest wait for a miss register of others.
@@ -369,11 +494,8 @@ impl Rivals {
             return 0;
         }
         let [slot, bursts] = [self.times.slot, self.times.bursts].map(u128::from);
-        let [read, write] = self.times.packets.map(u128::from);
         let writes = |one: &UnderWay| u128::from(2 * one.registers + one.data);
-        let on_link: u128 = harts()
-            .map(|one| u128::from(one.registers) * read + writes(one) * write)
-            .sum();
+        let on_link: u128 = harts().map(|one| self.packets(one)).sum();
         // One packet of each device goes before each packet of the cluster, and before each answer.
         let packets: u128 = harts()
             .map(|one| u128::from(one.registers) + writes(one))

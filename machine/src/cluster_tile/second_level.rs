@@ -9,7 +9,7 @@ use super::ahead::Ahead;
 use super::capacity::{Capacity, Operation, Outcome, Step};
 use super::directory::Fill;
 use super::flush::Flush;
-use super::messages::{Ask, Below, Down, Port, Reply};
+use super::messages::{Ask, Below, Down, Port, Reply, Request};
 use super::queue::Queue;
 use crate::beside::EngineMap;
 use crate::config::{ClusterConfig, MemoryMap, TileConfig};
@@ -267,7 +267,9 @@ impl SecondLevel {
 
     /// A request waits for its bank and looks for its line.
     pub(super) fn turn(&mut self, now: Tick, mut ask: Ask, ledger: &mut Ledger) {
-        ledger.comes(Owner::new(self.tile, ask.port.into()), now);
+        let managed = matches!(ask.request, Request::Manage(_));
+        let owner = Owner::new(self.tile, ask.port.into());
+        ledger.comes(owner, now, (ask.line, managed));
         let number = ask.line / u64::from(self.line) % self.banks.len() as u64;
         let resource = Resource::ClusterBank {
             tile: self.tile,

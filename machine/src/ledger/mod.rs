@@ -209,6 +209,10 @@ pub struct Asked {
     pub behind: Vec<u64>,
     /// When requests came to their bank, up to [`Asked::MOST`] of them.
     pub came: Vec<Tick>,
+    /// Their lines.
+    pub came_for: Vec<u64>,
+    /// Operations of cache management that came there.
+    pub managed: u64,
     /// Number of lines that were not kept.
     pub unkept: u64,
 }
@@ -407,11 +411,15 @@ impl Ledger {
         }
     }
 
-    /// A request of this owner's first level has come to its bank.
-    pub fn comes(&mut self, owner: Owner, now: Tick) {
-        let asked = self.asked.get_mut(&owner);
-        if let Some(asked) = asked.filter(|asked| asked.came.len() < Asked::MOST) {
+    /// A request of this owner's first level for a line has come to its bank; `managed`: an operation of cache management.
+    pub fn comes(&mut self, owner: Owner, now: Tick, (line, managed): (u64, bool)) {
+        let Some(asked) = self.asked.get_mut(&owner) else {
+            return;
+        };
+        asked.managed += u64::from(managed);
+        if asked.came.len() < Asked::MOST {
             asked.came.push(now);
+            asked.came_for.push(line);
         }
     }
 

@@ -9,7 +9,7 @@
 
 use super::beside::{beside, counted, past_caches};
 use super::described;
-use super::replaced::{Replaced, replaced};
+use super::replaced::{Replaced, came_in_order, replaced};
 use crate::collect;
 use crate::measure::jobs::{self, Span, Stretch, Work};
 use crate::paradigm::{BesideRun, Paradigm, Ran};
@@ -386,8 +386,9 @@ fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
             writes: most.writes,
             reservations: reservations.map_or(0, |(_, count)| *count),
             apart,
-            // Known when it has run beside others.
-            ordered: false,
+            managed: asked.managed,
+            // Their order is known when it has run beside others.
+            ..ClusterJob::default()
         },
         count: spans.len(),
         time: last.end - first.begin,
@@ -546,11 +547,8 @@ fn bound(
             own.hits()
         )
     })?;
-    let job = ClusterJob {
-        ordered: same == Replaced::SameOrder,
-        ..measured.job
-    };
-    let found = judge(&job)?;
+    let ordered = came_in_order(&measured.asked, &here);
+    let found = judge(&same.ordered(measured.job, ordered))?;
     Ok(Bound {
         ticks: found.whole(),
         method: format!(

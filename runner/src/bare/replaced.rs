@@ -4,6 +4,7 @@
 //! come in another order beside others, and then another line may be replaced. The ordered list of the lines that a hart requested from
 //! memory shows this. What it deliberately does not know: caches, and what a bound is.
 
+use bulkhead_analysis::communication::ClusterJob;
 use bulkhead_machine::ledger::Asked;
 
 /// The common part of two runs of a program.
@@ -17,6 +18,18 @@ pub(super) enum Replaced {
     OtherOrder,
     /// The same lines in the same order, as far as they were kept.
     AsFarAsKept,
+}
+
+impl Replaced {
+    /// What a job did alone, with what this says of the order of its accesses. `came`: its requests came to the banks in the same order.
+    pub(super) fn ordered(self, job: ClusterJob, came: bool) -> ClusterJob {
+        ClusterJob {
+            ordered: self == Replaced::SameOrder,
+            reads_ordered: matches!(self, Replaced::SameOrder | Replaced::InOrder),
+            came_ordered: came,
+            ..job
+        }
+    }
 }
 
 /// Compares what a hart asked memory for alone and beside others. `ended`: the program did everything in both runs. Then either run may
@@ -79,6 +92,13 @@ fn among(alone: &Asked, here: &Asked) -> bool {
     alone.behind[..both] == here.behind[..both] && ends(alone) && ends(here)
 }
 
+/// Whether requests came to the banks in the same order, as far as both runs made them, and all of them were kept.
+pub(super) fn came_in_order(alone: &Asked, here: &Asked) -> bool {
+    let kept = |one: &Asked| one.came_for.len() < Asked::MOST;
+    let mut pairs = alone.came_for.iter().zip(&here.came_for);
+    kept(alone) && kept(here) && pairs.all(|(alone, here)| alone == here)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,8 +109,24 @@ mod tests {
             writes: writes.to_vec(),
             behind: vec![2; writes.len()],
             came: Vec::new(),
+            came_for: Vec::new(),
+            managed: 0,
             unkept: 0,
         }
+    }
+
+    #[test]
+    fn requests_come_in_order_as_far_as_both_runs_go() {
+        let came = |lines: &[u64]| Asked {
+            came_for: lines.to_vec(),
+            ..asked(&[], &[])
+        };
+        let alone = came(&[1, 2, 3]);
+        assert!(came_in_order(&alone, &came(&[1, 2])));
+        assert!(came_in_order(&alone, &came(&[1, 2, 3, 4])));
+        assert!(!came_in_order(&alone, &came(&[1, 3, 2])));
+        let many = came(&vec![1; Asked::MOST]);
+        assert!(!came_in_order(&many, &came(&[1])));
     }
 
     #[test]

@@ -252,8 +252,8 @@ fn with_turns_and_registers_by_hart_bounds_are_near_the_worst_of_a_search() {
     let chip = in_turns(&["cluster@miss-registers=hart"]);
     let most = |name| match name {
         "a chase in the second level" => 1.5,
-        "a chase in memory" => 1.74,
-        "loads and stores" => 2.65,
+        "a chase in memory" => 1.65,
+        "loads and stores" => 2.5,
         "loads, stores and flushes" => 2.7,
         other => panic!("no ratio for {other}"),
     };
@@ -276,7 +276,7 @@ fn beside_a_list_of_moments_loads_and_stores_are_nearer_to_their_bound() {
     println!("loads and stores beside a list: worst {worst}, bound {bound}");
     assert!(worst <= bound, "{worst} is above the bound of {bound}");
     let ratio = bound as f64 / worst as f64;
-    judge(&[("beside a list".to_owned(), ratio, 2.4)]);
+    judge(&[("beside a list".to_owned(), ratio, 2.25)]);
 }
 
 /// Why bursts of hits disturbed less than the bank's term says: the moments. The victim stays behind a burst while its period is at most the time in
@@ -307,7 +307,7 @@ fn with_shared_registers_no_rival_of_a_search_exceeds_the_bound() {
     let most = |name| match name {
         "a chase in memory" => 64.0,
         "loads and stores" => 25.5,
-        "loads, stores and flushes" => 26.5,
+        "loads, stores and flushes" => 62.5,
         other => panic!("no ratio for {other}"),
     };
     let cases: Vec<_> = victims()
@@ -330,12 +330,12 @@ fn with_shares_of_bandwidth_no_rival_of_a_search_exceeds_the_bound() {
     // The last column: most for the chase in memory, and for loads and stores.
     for (own, rivals, most) in [
         ("", "", [1.55, 1.9]),
-        (r#" weight="2""#, r#" weight="7""#, [1.5, 1.6]),
+        (r#" weight="2""#, r#" weight="7""#, [1.65, 1.6]),
         (r#" reserved="16""#, "", [1.8, 2.25]),
         (
             r#" reserved="16" weight="0""#,
             r#" reserved="8" weight="3""#,
-            [2.4, 2.95],
+            [2.4, 3.3],
         ),
         (r#" weight="3""#, r#" reserved="4""#, [1.65, 2.62]),
     ] {
