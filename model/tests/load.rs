@@ -250,7 +250,7 @@ fn unreadable_things_are_named() {
     assert!(message("nothing.xml").starts_with("cannot read `nothing.xml`"));
     insta::assert_snapshot!(message("quickstrat"), @r"
     there is no system `quickstrat`
-      help: did you mean `quickstart`? known: accelerators, accelerators-files, bare/clusters, bare/coherent, bare/colours, bare/devices, bare/doorbells, bare/handover, bare/partitions, bare/ports, bare/shares, bare/streams, bare/tcm, m3/attack-buffers, m3/attack-endpoints, m3/attack-kernel-memory and 24 more; name a file with its ending .xml
+      help: did you mean `quickstart`? known: accelerators, accelerators-files, bare/clusters, bare/coherent, bare/colours, bare/devices, bare/doorbells, bare/guarded, bare/handover, bare/partitions, bare/ports, bare/shares, bare/streams, bare/tcm, m3/attack-buffers, m3/attack-endpoints and 25 more; name a file with its ending .xml
     ");
     let binary = folder.path().join("binary.xml");
     fs::write(&binary, [0xFF, 0xFE, 0x00]).unwrap();

@@ -521,7 +521,7 @@ impl Hierarchy {
     }
 
     /// [`Hierarchy::data_hit`] for a line that was hardly the last one in its set; or the second level answers, and it is the usual case
-    /// ([`Hierarchy::from_second`]).
+    /// ([`Hierarchy::second_answers`]).
     #[inline(always)]
     pub fn data_near<L: Lower>(
         &mut self,
@@ -533,7 +533,7 @@ impl Hierarchy {
     ) -> Option<Outcome> {
         match self.data.cache.look_up(address, write) {
             true => self.data.outcome(now, address),
-            false => self.from_second(now, address, write, owner, lower),
+            false => self.second_answers(now, address, write, owner, lower),
         }
     }
 

@@ -22,7 +22,7 @@ impl Hierarchy {
     /// free, nothing comes from memory, nobody fetches ahead, and there is room for what is pushed out. `None`: nothing has happened, and the
     /// path of misses is for all cases. (Most misses of a program that fits into the second level come here, so it is one piece.)
     #[inline(always)]
-    pub(super) fn from_second<L: Lower>(
+    pub(super) fn second_answers<L: Lower>(
         &mut self,
         now: Tick,
         address: u64,
