@@ -138,6 +138,9 @@ fn separate_flow_of_others(
 }
 
 /// The flow's delay through what its servers leave when `cross` arrives at each.
+///
+/// In order of arrival, each server leaves a curve for each `theta`. Those that are tried are the longest times that the server takes for
+/// `cross` alone, and for each bucket of it by itself: a bucket that sends much later may leave more than all of them together.
 fn through(
     checked: &Checked<'_>,
     flow: usize,
@@ -145,17 +148,48 @@ fn through(
     multiplexing: Multiplexing,
 ) -> Option<Exact> {
     let Flow { arrival, path } = &checked.network.flows[flow];
-    let left = path.iter().zip(cross).map(|(&server, cross)| {
-        let service = &checked.network.servers[server];
-        match multiplexing {
-            Multiplexing::Arbitrary => service.residual(cross),
-            Multiplexing::Fifo => service.fifo_residual(cross),
-        }
-    });
-    match left.reduce(|a, b| a.then(&b)) {
+    let servers = path.iter().map(|&server| &checked.network.servers[server]);
+    let of = |left: Vec<ServiceCurve>| match left.into_iter().reduce(|a, b| a.then(&b)) {
         Some(service) => delay(arrival, &service).ok(),
         None => Some(Exact::zero()),
+    };
+    if multiplexing == Multiplexing::Arbitrary {
+        return of(servers
+            .zip(cross)
+            .map(|(s, cross)| s.residual(cross))
+            .collect());
     }
+    let left: Vec<Vec<ServiceCurve>> = servers
+        .zip(cross)
+        .map(|(s, cross)| in_order(s, cross))
+        .collect();
+    let sizes: Vec<usize> = left.iter().map(Vec::len).collect();
+    let tried = picks(&sizes).into_iter();
+    tried
+        .filter_map(|pick| {
+            of(pick
+                .into_iter()
+                .zip(&left)
+                .map(|(p, left)| left[p].clone())
+                .collect())
+        })
+        .min()
+}
+
+/// What a server that serves in order of arrival leaves, for each `theta` that is tried; that of `cross` as a whole is the last one.
+fn in_order(service: &ServiceCurve, cross: &ArrivalCurve) -> Vec<ServiceCurve> {
+    let buckets = cross.pieces().iter().map(|bucket| bucket.clone().into());
+    let mut thetas: Vec<Exact> = buckets
+        .chain([cross.clone()])
+        .filter_map(|c| delay(&c, service).ok())
+        .collect();
+    let last = thetas.pop();
+    thetas.retain(|theta| Some(theta) != last.as_ref());
+    thetas.extend(last);
+    thetas
+        .iter()
+        .map(|theta| service.fifo_residual(cross, theta))
+        .collect()
 }
 
 /// PMOO: the delay of the flow through what the whole path leaves to it.
@@ -231,6 +265,24 @@ pub(super) fn choices<'a>(
         .map(|s| s.pieces().len())
         .chain(cross.iter().map(|(_, c)| c.pieces().len()))
         .collect();
+    let chosen = |pick: Vec<usize>| Choice {
+        servers: servers
+            .iter()
+            .zip(&pick)
+            .map(|(s, &p)| &s.pieces()[p])
+            .collect(),
+        cross: cross
+            .iter()
+            .zip(&pick[servers.len()..])
+            .map(|((_, c), &p)| &c.pieces()[p])
+            .collect(),
+    };
+    picks(&sizes).into_iter().map(chosen).collect()
+}
+
+/// Choices of one of each of `sizes` things: all of them if they are few, else the last ones and all that differ from those in one place.
+/// Empty if any size is 0.
+fn picks(sizes: &[usize]) -> Vec<Vec<usize>> {
     if sizes.contains(&0) {
         return Vec::new();
     }
@@ -239,7 +291,7 @@ pub(super) fn choices<'a>(
         .iter()
         .try_fold(1usize, |n, &size| n.checked_mul(size))
         .filter(|&n| n <= CHOICES);
-    let picks: Vec<Vec<usize>> = match number {
+    match number {
         Some(number) => (0..number)
             .map(|mut index| {
                 let digits = sizes.iter().map(|size| {
@@ -261,18 +313,5 @@ pub(super) fn choices<'a>(
             }
             picks
         }
-    };
-    let chosen = |pick: Vec<usize>| Choice {
-        servers: servers
-            .iter()
-            .zip(&pick)
-            .map(|(s, &p)| &s.pieces()[p])
-            .collect(),
-        cross: cross
-            .iter()
-            .zip(&pick[servers.len()..])
-            .map(|((_, c), &p)| &c.pieces()[p])
-            .collect(),
-    };
-    picks.into_iter().map(chosen).collect()
+    }
 }

@@ -5,9 +5,12 @@
 //! B. Schmitt, *Boosting sensor network calculus by thoroughly bounding cross-traffic*, INFOCOM 2015). The module does not know whose delay
 //! is asked for: every flow that crosses a server counts there.
 
-use super::arrival::ArrivalCurve;
+use super::arrival::{ArrivalCurve, TokenBucket};
 use super::bounds::{delay, output};
 use super::network::{Checked, Multiplexing};
+use super::service::ServiceCurve;
+use crate::exact::Exact;
+use num_traits::Zero;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of groups of flows at servers that one question may touch. Beyond that, each flow is bounded by itself: that takes only
@@ -134,11 +137,28 @@ impl<'a> Propagation<'a> {
         let service = &self.checked.network.servers[server];
         let mut curves = vec![output(own, &service.residual(cross)).ok()];
         if self.multiplexing == Multiplexing::Fifo {
-            curves.push(output(own, &service.fifo_residual(cross)).ok());
             let stay = delay(&own.plus(cross), service).ok();
             curves.push(stay.map(|stay| own.delayed(&stay)));
+            curves.extend(
+                own.pieces()
+                    .iter()
+                    .map(|piece| grown(piece, service, cross)),
+            );
         }
         let bounded = curves.into_iter().flatten();
         bounded.reduce(|a, b| a.minimum(&b))
     }
+}
+
+/// A bucket behind a server that serves it and `cross` in order of arrival. Of the guarantees `service(t) - cross(t - theta)`, the one
+/// whose `theta` is the delay of `cross` and a flow of this rate without a burst delays the bucket by `theta`: behind `theta`, the server has
+/// always done as much as the bucket's rate asks for.
+fn grown(
+    piece: &TokenBucket,
+    service: &ServiceCurve,
+    cross: &ArrivalCurve,
+) -> Option<ArrivalCurve> {
+    let rate = TokenBucket::new(piece.rate.clone(), Exact::zero());
+    let theta = delay(&cross.plus(&rate.into()), service).ok()?;
+    Some(ArrivalCurve::from(piece.clone()).delayed(&theta))
 }

@@ -100,18 +100,16 @@ impl ServiceCurve {
     }
 
     /// What is left for one flow when the others send at most `cross` and all are served in order of arrival (Le Boudec and Thiran,
-    /// chapter 6, FIFO minimum service curves: for each `theta` the curve `service(t) - cross(t - theta)` behind `theta`, here with the longest time that `cross`
-    /// takes alone as `theta`, and below that by its convex hull from there on). Guarantees nothing if they fill the server.
-    pub fn fifo_residual(&self, cross: &ArrivalCurve) -> Self {
-        let Ok(theta) = super::bounds::delay(cross, self) else {
-            return Self::none();
-        };
+    /// chapter 6, FIFO minimum service curves): `service(t) - cross(t - theta)` behind `theta`, and below that its convex hull from there on.
+    /// Each `theta` (not negative) gives a guarantee of its own; the maximum of two of them is none. Guarantees nothing if the others
+    /// fill the server.
+    pub fn fifo_residual(&self, cross: &ArrivalCurve, theta: &Exact) -> Self {
         let mut pieces = Vec::new();
         for server in &self.pieces {
             for flow in cross.pieces() {
                 let rate = &server.rate - &flow.rate;
                 if rate.is_positive() {
-                    let owed = &server.rate * &server.latency + &flow.burst - &flow.rate * &theta;
+                    let owed = &server.rate * &server.latency + &flow.burst - &flow.rate * theta;
                     let latency = (owed / &rate).max(theta.clone());
                     pieces.push(RateLatency::new(rate, latency));
                 }
