@@ -14,7 +14,7 @@
 //! only a tick, and waits only some ticks for all, so there is a bound only if all messages fit into these, whatever rivals send and however slowly those
 //! in the master's list ask for the time themselves.
 
-use crate::one_shot_kernel::slower;
+use crate::one_shot_kernel::unbounded;
 use crate::one_shot_mesh::{Load, Mesh};
 use crate::one_shot_rivals::Rivals;
 use bulkhead_abi::one_shot::clock::{BEGIN, MASTER_PATIENCE, MESSAGES};
@@ -90,12 +90,12 @@ pub fn clock_bounds(system: &OneShot, platform: &Platform) -> Vec<ClockBound> {
     let Some(master) = system.master(platform) else {
         return Vec::new();
     };
-    let of_master = slower(platform, master);
+    let of_master = unbounded(platform, master);
     let all = bounds_with(system, platform, |_| 0).into_iter();
     let all = all.map(|(core, error)| ClockBound {
         core,
         master,
-        error: match of_master.clone().or_else(|| slower(platform, core)) {
+        error: match of_master.clone().or_else(|| unbounded(platform, core)) {
             Some(unbounded) => ErrorBound::Unbounded { unbounded },
             None => ErrorBound::Within(error),
         },

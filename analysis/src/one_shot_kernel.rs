@@ -1,8 +1,8 @@
 //! Cores on which the kernel's operations may take longer than where they were measured.
 //!
 //! Why it exists: costs of the kernel are cycles that were measured on `epiphany3`, so they bound nothing on a core that needs more cycles for the same
-//! instructions. What it deliberately does not know: how much more. What the network and the memories of other cores cost follows from the platform
-//! ([`crate::one_shot_mesh`]), as do stores that wait for room.
+//! instructions, nor where packets wait for room in routers. What it deliberately does not know: how much more. What the network and the memories of other
+//! cores cost otherwise follows from the platform ([`crate::one_shot_mesh`]), as do stores that wait for room in their buffer.
 
 use bulkhead_model::platform::{Clock, Pipeline, PipelineModel, Platform};
 use bulkhead_model::units::Size;
@@ -37,8 +37,13 @@ fn fastest(platform: &Platform) -> u64 {
     clocks.max().unwrap_or(0)
 }
 
-/// Why the kernel may take longer on a core than bounds count, if so.
-pub(crate) fn slower(platform: &Platform, core: u16) -> Option<String> {
+/// Why the kernel, or what it sends, may take longer on a core than bounds count, if so.
+pub(crate) fn unbounded(platform: &Platform, core: u16) -> Option<String> {
+    if let Some(room) = platform.network.credits {
+        return Some(format!(
+            "routers have room for credits=\"{room}\" packets of each link, and nothing bounds waits for room; with credits=\"unlimited\" it would be judged"
+        ));
+    }
     let tile = platform.tile(core)?;
     let pipeline = &tile.pipeline;
     let memory = tile.local_memory.as_ref()?;
@@ -138,6 +143,7 @@ mod tests {
                 "fetch=\"32B\" and width=\"8B\"",
             ),
             ("local-memory[sram]@clock=mesh", "has another clock"),
+            ("network@credits=2", "credits=\"2\" packets"),
         ];
         for (change, word) in slow {
             for why in lost("epiphany3", &[&format!("platform/{change}")]) {

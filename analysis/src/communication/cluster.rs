@@ -241,6 +241,9 @@ impl<'a> ClusterBounds<'a> {
                 instead: "channels=\"shared\"",
             });
         }
+        if from_memory {
+            self.has_room()?;
+        }
         if let Some((slot, apart)) = self.timing().slots_of_harts() {
             return self.rivals(hart, beside, (slot, apart))?.job(job);
         }
@@ -278,6 +281,17 @@ impl<'a> ClusterBounds<'a> {
         Ok(flow_bound(&scenario, &work)?.bound)
     }
 
+    /// Refuses routers with limited room: packets wait there for room, and nothing counts these waits.
+    fn has_room(&self) -> Result<(), ClusterError> {
+        match self.network.credits {
+            None => Ok(()),
+            Some(_) => Err(ClusterError::Network {
+                what: "routers have limited buffers, and packets wait for room in them",
+                instead: "credits=\"unlimited\"",
+            }),
+        }
+    }
+
     fn timing(&self) -> MemoryTiming<'a> {
         let dram = &self.target.dram;
         MemoryTiming::new(dram, self.chip.cycle(dram.clock.frequency.0))
@@ -299,12 +313,7 @@ impl<'a> ClusterBounds<'a> {
                 "topology=\"crossbar\"",
             );
         }
-        if self.network.credits.is_some() {
-            return refuse(
-                "routers have limited buffers, and packets wait for room in them",
-                "a network without credits",
-            );
-        }
+        self.has_room()?;
         if self.target.dram.channels() > 1 {
             return refuse(
                 "memory has several channels, whose answers come at the same time",

@@ -100,6 +100,30 @@ fn enough_miss_registers_are_never_waited_for() {
     assert_eq!(eleven, held);
 }
 
+/// A packet that waits for room in a router is in no bound, so only programs that send none have one.
+#[test]
+fn routers_with_limited_room_bound_only_programs_that_stay_in_the_second_level() {
+    for in_turn in [false, true] {
+        let mut overrides = IN_SLOTS.to_vec();
+        overrides.push("network@credits=2");
+        if in_turn {
+            overrides.push("dram/controller@turns=hart");
+        }
+        let platform = platform(&overrides);
+        let cluster = ClusterBounds::new(&platform, 0, 1).expect("a cluster");
+        for one in [job(10, 1, 0), job(10, 0, 1)] {
+            let refused = cluster.job(0, &Beside::harts(&[1]), &one);
+            assert!(
+                matches!(refused, Err(ClusterError::Network { .. })),
+                "{refused:?}"
+            );
+        }
+        if !in_turn {
+            assert!(cluster.job(0, &Beside::harts(&[1]), &job(10, 0, 0)).is_ok());
+        }
+    }
+}
+
 #[test]
 fn a_memory_that_reorders_bounds_only_programs_that_stay_in_the_second_level() {
     let platform = platform(&[]);

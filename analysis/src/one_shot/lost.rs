@@ -5,7 +5,7 @@
 
 use super::Interrupts;
 use super::drift::Drift;
-use crate::one_shot_kernel::slower;
+use crate::one_shot_kernel::unbounded;
 use crate::one_shot_mesh::Mesh;
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::OneShot;
@@ -18,11 +18,11 @@ pub(super) fn lost(system: &OneShot, platform: &Platform) -> Vec<Option<String>>
     let mesh = Mesh::new(platform);
     let mut cores: BTreeMap<u16, String> = BTreeMap::new();
     let master = system.master(platform);
-    let no_time = master.and_then(|master| slower(platform, master));
+    let no_time = master.and_then(|master| unbounded(platform, master));
     for core in system.cores() {
         let interrupts = Interrupts::of(system, platform, core);
         let tick = Drift::of(platform, core).shorten(mesh.cycles(TICK).max(1), 1);
-        if let Some(why) = slower(platform, core) {
+        if let Some(why) = unbounded(platform, core) {
             cores.insert(core, why);
         } else if system.unstated.contains(&core) && system.handlers(core).is_empty() {
             let why = format!(

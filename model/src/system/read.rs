@@ -30,18 +30,6 @@ pub fn read(
     errors: &mut Vec<Diagnostic>,
 ) -> Option<System> {
     let node = node::read_root(element, "system", errors)?;
-    if platform.network.credits.is_some() {
-        let cause = format!(
-            "the routers of the platform `{}` have limited room for packets, and no bound covers the waits for room",
-            platform.name
-        );
-        errors.push(Diagnostic::new(
-            Problem::Inconsistent(cause),
-            named,
-            "a system needs a network with credits=\"unlimited\"; single programs run with `bulkhead boot`",
-        ));
-        return None;
-    }
     let prefetches = |cache: &&Cache| {
         let prefetcher = cache.prefetcher.as_ref();
         prefetcher.is_some_and(|prefetcher| prefetcher.kind != PrefetcherKind::Off)
@@ -67,6 +55,18 @@ pub fn read(
         return bare::read(element, &node, platform, programs, errors);
     }
     let before = errors.len();
+    if platform.network.credits.is_some() {
+        let cause = format!(
+            "the routers of the platform `{}` have limited room for packets, and nothing bounds how long calls of the kernel wait for room",
+            platform.name
+        );
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent(cause),
+            named,
+            "a tiled system needs a network with credits=\"unlimited\"; programs run with `bulkhead boot` and in systems with paradigm=\"bare\" or \"one-shot\"",
+        ));
+        return None;
+    }
     oneshot::tiled(&node, errors);
     bare::tiled(&node, errors);
     let Some(kernel_tile) = platform.kernel_tile() else {

@@ -245,6 +245,35 @@ fn a_flow_over_sixteen_cores() {
     }
 }
 
+/// Routers with room for one packet: everything arrives, later, and the ledger says for whom a packet waited; nothing is called bounded.
+#[test]
+fn packets_that_wait_for_room_have_no_bounds() {
+    let one = "platform/network@credits=1";
+    let system = std::path::Path::new("oneshot/queue");
+    let wide = run(system, &[]).expect("it runs").result;
+    let narrow = run(system, &[one]).expect("it runs").result;
+    let (wide, variant) = (&wide.variants[0], &narrow.variants[0]);
+    assert_eq!(variant.incidents, [], "{:?}", variant.end);
+    for (flow, before) in variant.flows.iter().zip(&wide.flows) {
+        assert_eq!(flow.latency.count, before.latency.count);
+        assert!(before.bound.is_some() && flow.bound.is_none(), "{flow:?}");
+        let why = flow.unbounded.as_deref();
+        assert!(
+            why.is_some_and(|why| why.contains("credits=\"1\"")),
+            "{why:?}"
+        );
+    }
+    assert!(
+        variant
+            .requests
+            .iter()
+            .all(|request| request.bound.is_none())
+    );
+    let bounds = narrow.verdict.promises().iter();
+    let mut bounds = bounds.filter(|one| one.what.contains("bound"));
+    assert!(bounds.all(|one| one.judgement == Judgement::NotJudged));
+}
+
 #[test]
 fn two_runs_are_the_same() {
     let digest = |_| {
