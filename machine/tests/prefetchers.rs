@@ -114,6 +114,50 @@ fn a_walk_is_faster_and_finds_the_same() {
     }
 }
 
+#[test]
+fn a_fetch_that_makes_the_second_level_fetch_ahead_follows_lines_in_turn() {
+    // A loop of more lines of code than both levels have, so that its second round fetches blocks that are decoded; each uses two lines of one
+    // set in turn.
+    let mut config = with(platform(PlatformKind::Bare, 1), None, Some(stream()));
+    let tile = &mut config.tiles[0];
+    for (cache, size) in [(&mut tile.l1i, 2 << 10), (&mut tile.l2, 8 << 10)] {
+        cache.as_mut().expect("it has one").size = size;
+    }
+    let mut p = Program::default();
+    p.addi(T0, ZERO, Event::SecondPrefetch as i32)
+        .csr(1, 0x324, T0);
+    p.li(S0, DATA).li(S1, DATA + 0x800).addi(A0, ZERO, 3);
+    p.addi(S2, ZERO, 0).jump_to_line();
+    let again = p.here();
+    for _ in 0..256 {
+        for base in [S0, S1, S0, S1] {
+            p.ld(T0, base, 0).add(S2, S2, T0);
+        }
+        p.jump_to_line();
+    }
+    p.addi(A0, A0, -1);
+    let ends = p.here();
+    p.word(0).jump_far(again);
+    let end = p.here();
+    p.patch_branch(ends, 0, A0, ZERO, end);
+    // csrrs t0, mhpmcounter4, zero
+    p.word(0xb04 << 20 | 2 << 12 | T0 << 7 | 0x73);
+    p.marker(S2, MARK).marker(T0, MARK).word(WFI).spin();
+    let mut machine = Machine::new(&config).expect("valid");
+    for (at, value) in [(DATA, 1u64), (DATA + 0x800, 2)] {
+        let loaded = machine.load_tile(0, at, &value.to_le_bytes());
+        loaded.expect("memory");
+    }
+    p.start(&mut machine, 0);
+    machine.run(RunLimit { ticks: LIMIT }, None);
+    let values: Vec<u64> = machine.markers().iter().map(|mark| mark.value).collect();
+    let [sum, ahead] = values[..] else {
+        panic!("{values:?}");
+    };
+    assert_eq!(sum, 3 * 256 * 6);
+    assert!(ahead > 256, "{ahead} lines were fetched ahead");
+}
+
 #[derive(Clone, Debug)]
 struct Random {
     steps: Vec<(u8, u64)>,

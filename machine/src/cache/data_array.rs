@@ -215,7 +215,7 @@ impl Cache {
     }
 
     /// Replaces the bytes of the evicted line by those of another. Keeps the evicted bytes if they are still needed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn replace(&mut self, at: usize, evicted: Option<Evicted>, bytes: &[u8]) {
         let start = at << self.line_shift;
         let slot = &mut self.bytes[start..start + bytes.len()];

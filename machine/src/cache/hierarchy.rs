@@ -508,10 +508,11 @@ impl Hierarchy {
     /// False: another one has, and nothing has happened.
     #[inline(always)]
     pub fn fetch_again(&mut self) -> bool {
-        if !self.first_level_changed {
-            self.instructions.cache.count_hit();
+        if self.first_level_changed {
+            return false;
         }
-        !self.first_level_changed
+        self.instructions.cache.count_hit();
+        true
     }
 
     /// Data access within a line: `Some` if the first level answers.

@@ -85,12 +85,10 @@ impl Bench {
         }
     }
     pub(super) fn data(&mut self, now: Tick, address: u64, write: bool, owner: Owner) -> Outcome {
-        let outcome = match self.tile.data_hit(now, address, write) {
-            Some(o) => o,
-            None => self
-                .tile
-                .data_miss(now, address, write, owner, &mut self.below),
-        };
+        let below = &mut self.below;
+        let near = self.tile.data_near(now, address, write, owner, below);
+        let outcome =
+            near.unwrap_or_else(|| self.tile.data_miss(now, address, write, owner, below));
         self.settle(now);
         outcome
     }
@@ -786,3 +784,6 @@ proptest::proptest! {
         proptest::prop_assert_eq!(asked, answered);
     }
 }
+
+#[path = "second_answers_tests.rs"]
+mod second_answers;

@@ -34,20 +34,23 @@ impl Hierarchy {
             return None;
         };
         let data = &mut self.data;
-        data.forget_fills(now);
         let ahead = self.second_ahead.is_some() || data.ahead.is_some();
         let room = PUSHED_OUT + self.buffer.under_way() <= WRITE_BACKS as usize;
-        if ahead || self.busy > 0 || !room || data.fills.len() >= data.mshrs {
+        if ahead || self.busy > 0 || !room {
+            return None;
+        }
+        data.forget_fills(now);
+        if data.fills.len() >= data.mshrs {
             return None;
         }
         let line = data.cache.line_of(address);
-        let place = second.find_for(line, owner)?;
+        let place = second.find_for(address, owner)?;
         let (latency, ready) = (*latency, now + *latency);
         if let Some(culprit) = data.cache.culprit(line, owner) {
             let set = Resource::CacheSet(Level::L1d);
             lower.ledger().book(owner, culprit, set, latency);
         }
-        let evicted = data.cache.put(line, write, owner, second.at(place));
+        let evicted = data.cache.put(address, write, owner, second.at(place));
         data.comes(line, ready, owner);
         // Each access has a number.
         let token = self.token();
@@ -303,10 +306,9 @@ impl Hierarchy {
         self.data.cache.bytes_mut()
     }
 
-    /// A hart uses the line at `place` in the data cache again ([`Cache::again`](super::Cache::again)).
-    #[inline(always)]
-    pub fn again(&mut self, place: usize) {
-        self.data.cache.again(place);
+    /// A hart has used the line at `place` in the data cache again ([`Cache::again`](super::Cache::again)).
+    pub fn again(&mut self, place: usize, times: u64) {
+        self.data.cache.again(place, times);
     }
 
     /// Notes that a hart has written the line at `place` in the data cache.

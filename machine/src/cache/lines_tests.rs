@@ -265,14 +265,10 @@ impl World {
             return;
         }
         let write = store.is_some();
-        let outcome = match self.caches.data_hit(self.now, address, write) {
-            Some(outcome) => outcome,
-            None => {
-                let lower = &mut self.far;
-                self.caches
-                    .data_miss(self.now, address, write, OWNER, lower)
-            }
-        };
+        let (now, lower) = (self.now, &mut self.far);
+        let near = self.caches.data_near(now, address, write, OWNER, lower);
+        let outcome =
+            near.unwrap_or_else(|| self.caches.data_miss(now, address, write, OWNER, lower));
         let late = Late(address, store);
         if let Outcome::Pending(_) = outcome {
             return self.hart.late.push(late);

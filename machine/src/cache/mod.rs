@@ -359,13 +359,11 @@ impl Cache {
         Some((set * self.ways + way) << self.line_shift)
     }
 
-    /// The hart uses the line at this place in [`Cache::bytes`]; the same as [`Cache::access`] of a line that is here, without a look at tags.
-    #[inline(always)]
-    pub fn again(&mut self, place: usize) {
-        let slot = place >> self.line_shift;
-        let (set, way) = self.set_and_way(slot);
+    /// The hart has used the line at this place in [`Cache::bytes`] last in its set; counts `times` hits.
+    pub fn again(&mut self, place: usize, times: u64) {
+        let (set, way) = self.set_and_way(place >> self.line_shift);
         self.touch(set, way);
-        self.counted.1.hits += 1;
+        self.counted.1.hits += times;
     }
 
     /// The set and the way of a place ([`Cache::slot_of`]). No division in the usual case.

@@ -160,8 +160,12 @@ impl Bus for ClusterBus<'_> {
     }
 
     #[inline]
-    fn again(&mut self, _: u64, place: Place) -> bool {
-        self.side.first.again(place as usize)
+    fn lines_in_turn(&self) -> bool {
+        self.side.first.lines_in_turn()
+    }
+
+    fn again(&mut self, _: u64, place: Place, times: u64) {
+        self.side.first.again(place as usize, times);
     }
 
     #[inline]
@@ -169,12 +173,12 @@ impl Bus for ClusterBus<'_> {
         self.side.first.cache().recent_place(physical) as Place
     }
 
-    #[inline]
+    #[inline(always)]
     fn read_place(&mut self, place: Place, bytes: u8) -> u64 {
         self.side.first.cache_mut().bytes_mut().read(place, bytes)
     }
 
-    #[inline]
+    #[inline(always)]
     fn write_place(&mut self, place: Place, bytes: u8, value: u64) {
         self.side
             .first

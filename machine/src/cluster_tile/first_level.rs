@@ -305,14 +305,15 @@ impl FirstLevel {
         Found::Pending(token)
     }
 
-    /// The hart uses the line at `place` again, for which nothing is under way. False: it must ask, because its accesses train a prefetcher.
+    /// Whether the hart may use lines in turn without asking. If not, its accesses train a prefetcher.
     #[inline]
-    pub fn again(&mut self, place: usize) -> bool {
-        if self.ahead.is_some() {
-            return false;
-        }
-        self.data.again(place);
-        true
+    pub fn lines_in_turn(&self) -> bool {
+        self.ahead.is_none()
+    }
+
+    /// The hart has used the line at `place` again, for which nothing is under way ([`Cache::again`]).
+    pub fn again(&mut self, place: usize, times: u64) {
+        self.data.again(place, times);
     }
 
     /// An access to a line for which something is under way.

@@ -56,6 +56,11 @@ impl Block {
         self.tag == physical
     }
 
+    /// Whether the block begins in this line.
+    pub fn is_in(&self, line: u64, line_mask: u64) -> bool {
+        self.tag & line_mask == line
+    }
+
     /// Whether a result is not ready when the block ends.
     #[inline(always)]
     pub fn is_late(&self) -> bool {

@@ -259,12 +259,16 @@ pub trait Bus {
         let _ = physical;
         true
     }
-    /// The hart uses a line again, without asking, that is not the one that it used last in its set: the order of use changes, and nothing
-    /// else. False: it must ask. `place` is that of the byte at `physical`.
+    /// Whether the hart may use a line again, without asking, that is not the one that it used last in its set. It tells the bus later
+    /// ([`Bus::again`]).
     #[inline]
-    fn again(&mut self, physical: u64, place: Place) -> bool {
-        let _ = (physical, place);
+    fn lines_in_turn(&self) -> bool {
         false
+    }
+    /// The hart has used a line again without asking: the order of use changes, and `times` such uses are counted, of this line and others.
+    /// `place` is that of the byte at `physical`.
+    fn again(&mut self, physical: u64, place: Place, times: u64) {
+        let _ = (physical, place, times);
     }
     /// The place of a byte in the line that the last [`Bus::data`] found, or that has arrived since.
     fn place(&self, physical: u64, write: bool) -> Place;

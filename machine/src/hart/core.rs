@@ -13,7 +13,7 @@ use super::load_store_queue::{Late, LineBytes, Split};
 use super::mmu::{MemoryType, Mmu, Walk};
 use super::pending::{Completion, PendingLoads};
 use super::pmp::Pmp;
-use super::predictor::Predictor;
+use super::predictor::{Outcome, Predictor};
 use super::results::Results;
 use super::statistics::HartStatistics;
 use super::store_buffer::StoreBuffer;
@@ -113,8 +113,8 @@ pub struct Costs {
     pub cycle: Tick,
     pub branch_penalty: Tick,
     pub jump_penalty: Tick,
-    /// After a conditional branch: by whether its prediction was right, and whether it is taken.
-    pub branches: [[Tick; 2]; 2],
+    /// After a conditional branch, by its outcome.
+    pub branches: [Tick; Outcome::COUNT],
     pub trap_entry: Tick,
     pub mmio: Tick,
     pub walk_hit: Tick,
@@ -228,10 +228,11 @@ impl Core {
                 cycle,
                 branch_penalty: ticks(config.branch_penalty),
                 jump_penalty: ticks(config.jump_penalty),
-                branches: [
-                    [ticks(config.branch_penalty); 2],
-                    [0, ticks(config.jump_penalty)],
-                ],
+                branches: Outcome::ALL.map(|outcome| match (outcome.wrong(), outcome.is_taken()) {
+                    (1, _) => ticks(config.branch_penalty),
+                    (_, true) => ticks(config.jump_penalty),
+                    (_, false) => 0,
+                }),
                 trap_entry: ticks(config.trap_entry),
                 mmio: ticks(config.mmio),
                 walk_hit: ticks(config.load_to_use),
@@ -319,9 +320,14 @@ impl Core {
         if epoch != self.epoch {
             self.epoch = epoch;
             self.mmu.forget();
-            self.forget_lines();
-            self.forget_blocks = true;
+            self.forget_code();
         }
+    }
+
+    /// Decoded blocks may not be what is in memory. The next one is looked for, because its line is not known either.
+    pub fn forget_code(&mut self) {
+        self.forget_lines();
+        self.forget_blocks = true;
     }
 
     /// A result for `registers` is under way.

@@ -43,12 +43,15 @@ impl Page {
         delta: 0,
     };
 
-    /// The physical address of an instruction, if its translation is known.
+    /// The physical address of an instruction in this page.
     #[inline(always)]
-    fn physical(&mut self, core: &Core, pc: u64) -> Option<u64> {
-        if pc >> 12 == self.number {
-            return Some(pc.wrapping_add(self.delta));
-        }
+    fn physical(&self, pc: u64) -> Option<u64> {
+        (pc >> 12 == self.number).then(|| pc.wrapping_add(self.delta))
+    }
+
+    /// The physical address of an instruction in another page, if its translation is known.
+    #[inline(always)]
+    fn enter(&mut self, core: &Core, pc: u64) -> Option<u64> {
         let physical = core.mmu.quick(Need::Execute, pc)?;
         *self = Self {
             number: pc >> 12,
@@ -133,12 +136,13 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
     let mut block = blocks.block(current);
     let mut operations = blocks.operations(block);
     let mut counted = start;
-    let mut beginning = (core.pc, core.fetch_line);
     let table = blocks.table();
     let mut page = Page::NONE;
     let mut fetched = FetchedLines::NONE;
     // Interrupts come from outside, from writes of registers and from counters that overflow: none of them within this loop.
     let interrupted = core.interrupt_wakes();
+    // Where the block begins; no address is odd.
+    let mut beginning = if interrupted { 1 } else { core.pc };
     let mut rest = operations[start..].iter();
     // The index of the present operation.
     macro_rules! index {
@@ -239,8 +243,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
             }
             macro_rules! branch {
                 ($taken:expr) => {{
-                    core.statistics.instructions += (operations.len() - counted) as u64;
-                    core.branch((blocks, block), op, $taken);
+                    core.branch((blocks, block), op, $taken, operations.len() - counted);
                     break;
                 }};
             }
@@ -334,18 +337,20 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
             return (End::Done, current);
         }
         counted = 0;
-        if interrupted || !core.may_go_on() {
+        if core.base >= core.horizon {
             return (End::Done, current);
         }
-        // A loop of one block: neither its translation nor its decoding can have changed in between.
-        let again = (core.pc, core.fetch_line) == beginning
-            && core.fetch_line != NO_LINE
-            && !block.straddles;
-        if again {
+        // A loop of one block. If its line is still known, neither its translation nor its decoding can have changed in between.
+        if core.pc == beginning && core.fetch_line != NO_LINE && !block.straddles {
+            debug_assert!(block.is_in(core.fetch_line, core.line_mask), "{block:?}");
             rest = operations.iter();
             continue;
         }
-        let Some(physical) = page.physical(core, core.pc) else {
+        let physical = match page.physical(core.pc) {
+            None if !interrupted => page.enter(core, core.pc),
+            known => known,
+        };
+        let Some(physical) = physical else {
             return (End::Done, current);
         };
         let next = slot(physical);
@@ -354,7 +359,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
         }
         let (line, straddles) = (physical & core.line_mask, table[next].straddles);
         if line != core.fetch_line || straddles {
-            if bus.regulates() {
+            if core.forget_blocks || bus.regulates() {
                 return (End::Done, current);
             }
             if core.fetch_line == NO_LINE {
@@ -370,7 +375,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
         block = &table[next];
         operations = blocks.operations(block);
         rest = operations.iter();
-        beginning = (core.pc, core.fetch_line);
+        beginning = core.pc;
     }
 }
 
@@ -378,6 +383,10 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
 #[cold]
 fn careful(core: &mut Core, op: &Op, mask: u64, cycle: Tick) -> Result<(), Exit> {
     let offset = op.cycle as Tick * cycle;
+    if let Some(at) = core.pending.take_single(mask, core.base + offset) {
+        core.statistics.stall_load += core.delay_until(at, offset);
+        return Ok(());
+    }
     core.wait_registers(mask, offset)?;
     if core.pending.is_full(core.load_limit) && op.unit() == Unit::Load {
         core.wait_load_room(offset)?;
@@ -389,6 +398,7 @@ impl Core {
     /// A marker hint with the value `a` at an address.
     #[inline(always)]
     pub fn mark<B: Bus>(&mut self, bus: &mut B, op: &Op, (pc, a): (u64, u64), now: Tick) {
+        self.settle(bus);
         let machine_mode = self.privilege == Privilege::Machine;
         bus.marker(now, pc, op.imm as u16, a, machine_mode);
         if op.imm == MarkerKind::ActivityFault as i32 && machine_mode {
@@ -400,12 +410,6 @@ impl Core {
     #[inline(always)]
     pub fn may_use<B: Bus>(&self, block: usize) -> bool {
         !B::SHARES_BLOCKS || self.verified.as_ref().is_none_or(|all| all.has(block))
-    }
-
-    /// Whether the next block can start without further checks, if no interrupt is pending.
-    #[inline(always)]
-    fn may_go_on(&self) -> bool {
-        self.base < self.horizon && !self.forget_blocks
     }
 
     /// Whether an interrupt is taken at `now`, between two instructions.
@@ -429,15 +433,22 @@ impl Core {
         self.base += block.cycles as Tick * self.costs.cycle + penalty;
     }
 
-    /// Ends a block with a conditional branch.
+    /// Ends a block with a conditional branch. `count`: instructions that have not been counted.
     #[inline(always)]
-    fn branch(&mut self, (blocks, block): (&BlockCache, &Block), op: &Op, taken: bool) {
+    fn branch(
+        &mut self,
+        (blocks, block): (&BlockCache, &Block),
+        op: &Op,
+        taken: bool,
+        count: usize,
+    ) {
         let pc = self.pc.wrapping_add(op.offset as u64);
         self.statistics.branches += 1;
         // Outcomes are as random for the host as for the hart, so nothing here asks for them with a branch.
-        let right = self.predictor.branch(pc, taken, op.imm < 0);
-        self.statistics.mispredictions += u64::from(!right);
-        let penalty = self.costs.branches[usize::from(right)][usize::from(taken)];
+        let outcome = self.predictor.branch(pc, taken, op.imm < 0);
+        self.statistics.instructions += count as u64;
+        self.statistics.mispredictions += u64::from(outcome.wrong());
+        let penalty = self.costs.branches[outcome.number()];
         self.end_block(blocks, block, penalty);
         self.statistics.stall_branch += penalty;
         self.pc = pc.wrapping_add(if taken {

@@ -77,6 +77,7 @@ impl Core {
         bits: u64,
         address: u64,
     ) -> Result<(), Exit> {
+        self.settle(bus);
         let illegal = Exit::Trap(Exception {
             cause: cause::ILLEGAL,
             value: bits,
@@ -171,6 +172,7 @@ impl Core {
     /// A prefetch hint. It has no effect if the page is not known, if it would have to wait for tokens, or if no miss register is free.
     #[cold]
     pub fn prefetch<B: Bus>(&mut self, bus: &mut B, op: &Op, base: u64) {
+        self.settle(bus);
         let address = base.wrapping_add(zicbo::hint_offset(op));
         let fetch = zicbo::is_for_fetch(op);
         let need = if fetch { Need::Execute } else { Need::Read };

@@ -40,10 +40,18 @@ impl Core {
                     self.statistics.loads += 1;
                     return Ok(bus.read_place(place, BYTES as u8));
                 }
-                if self.lines.loads_before(physical)
-                    && let Some(value) = self.load_before::<B, BYTES>(bus, physical)
+                if self.lines.loads_before(physical) {
+                    let place = self.lines.swap(physical);
+                    debug_assert!(bus.is_at(physical, place), "{physical:#x}: {place:#x}");
+                    self.statistics.loads += 1;
+                    return Ok(bus.read_place(place, BYTES as u8));
+                }
+                let now = self.base + op.cycle as Tick * self.costs.cycle;
+                if let Some((at, place)) = self.lines.coming(now, physical, false)
+                    && !self.acquiring
                 {
-                    return Ok(value);
+                    debug_assert!(bus.is_at(physical, place), "{physical:#x}: {place:#x}");
+                    return Ok(self.load_coming::<B, BYTES>(bus, op, at, place));
                 }
                 let value = self.load_line::<B, BYTES>(bus, op, physical);
                 value.ok_or(self.refused)
@@ -76,10 +84,20 @@ impl Core {
                     bus.write_place(place, BYTES as u8, value);
                     return Ok(());
                 }
+                // With a bandwidth regulator, it may have to wait for tokens.
+                if !B::EVERY_ACCESS && self.lines.stores_before(physical) && !bus.regulates() {
+                    let place = self.lines.swap(physical);
+                    debug_assert!(bus.is_at(physical, place), "{physical:#x}: {place:#x}");
+                    self.statistics.stores += 1;
+                    bus.write_place(place, BYTES as u8, value);
+                    return Ok(());
+                }
                 if !B::EVERY_ACCESS
-                    && self.lines.stores_before(physical)
-                    && self.store_before::<B, BYTES>(bus, physical, value)
+                    && let Some((at, place)) = self.lines.coming(self.base + offset, physical, true)
+                    && !self.acquiring
                 {
+                    debug_assert!(bus.is_at(physical, place), "{physical:#x}: {place:#x}");
+                    self.store_coming::<B, BYTES>(bus, at, place, value);
                     return Ok(());
                 }
                 match self.store_line::<B, BYTES>(bus, op, physical, value) {
@@ -89,67 +107,6 @@ impl Core {
             }
             _ => self.store_slowly::<B, BYTES>(bus, op, address, value),
         }
-    }
-
-    /// The timing of an access and the place of its bytes, if the hart may remember lines and knows this one.
-    #[inline(always)]
-    fn known_line<B: Bus>(
-        &mut self,
-        bus: &mut B,
-        now: Tick,
-        physical: u64,
-        store: bool,
-    ) -> Option<(Timing, Place)> {
-        if B::EVERY_ACCESS {
-            return None;
-        }
-        let known = self.lines.timing(now, physical, store);
-        if known.is_some() {
-            return known;
-        }
-        let known = self.lines.timing_before(now, physical, store)?;
-        debug_assert!(bus.is_at(physical, known.1), "{physical:#x}: {known:?}");
-        bus.again(physical, known.1).then_some(known)
-    }
-
-    /// The place of the bytes of a line that was known before and is there. `None`: the bus wants to be asked.
-    #[inline(always)]
-    fn line_before<B: Bus>(&mut self, bus: &mut B, physical: u64) -> Option<Place> {
-        let place = self.lines.swap(physical);
-        debug_assert!(bus.is_at(physical, place), "{physical:#x}: {place:#x}");
-        if bus.again(physical, place) {
-            return Some(place);
-        }
-        self.lines.swap(physical);
-        None
-    }
-
-    /// A load that hits the line that was known before. `None`: the bus wants to be asked.
-    #[inline(never)]
-    fn load_before<B: Bus, const BYTES: u64>(&mut self, bus: &mut B, physical: u64) -> Option<u64> {
-        let place = self.line_before(bus, physical)?;
-        self.statistics.loads += 1;
-        Some(bus.read_place(place, BYTES as u8))
-    }
-
-    /// A store that hits the line that was known before, which is dirty. False: the bus wants to be asked.
-    #[inline(never)]
-    fn store_before<B: Bus, const BYTES: u64>(
-        &mut self,
-        bus: &mut B,
-        physical: u64,
-        value: u64,
-    ) -> bool {
-        // It may have to wait for tokens.
-        if bus.regulates() {
-            return false;
-        }
-        let Some(place) = self.line_before(bus, physical) else {
-            return false;
-        };
-        self.statistics.stores += 1;
-        bus.write_place(place, BYTES as u8, value);
-        true
     }
 
     /// A store does not become visible before its time: blocks may run beyond the horizon, but their stores may not.
@@ -292,18 +249,20 @@ impl Core {
         physical: u64,
         access: Access,
     ) -> (Timing, Place) {
+        self.settle(bus);
         let timing = bus.data(now, physical, access);
         if bus.fetched_ahead() {
             self.forget_ahead(bus);
         }
         let write = access == Access::Store;
         if let Timing::Pending(_) = timing {
-            self.lines.note(physical, timing, 0, write);
+            self.lines.note(physical, timing, 0, write, false);
             return (timing, 0);
         }
         let place = bus.place(physical, write);
         if !B::EVERY_ACCESS && bus.remembers(physical) {
-            self.lines.note(physical, timing, place, write);
+            let in_turn = bus.lines_in_turn();
+            self.lines.note(physical, timing, place, write, in_turn);
         }
         if !self.late.is_empty() {
             self.perform_there(bus, now, physical);
@@ -311,10 +270,11 @@ impl Core {
         (timing, place)
     }
 
-    /// Lines were fetched ahead: others may have left the data cache, and packets may be in transit.
+    /// Lines were fetched ahead: others may have left the data cache, and packets may be in transit. (For a fetch, none have left it yet.)
     #[cold]
     #[inline(never)]
-    pub(super) fn forget_ahead<B: Bus>(&mut self, bus: &B) {
+    pub(super) fn forget_ahead<B: Bus>(&mut self, bus: &mut B) {
+        self.settle(bus);
         self.lines.forget();
         self.ask_limit(bus);
     }
@@ -375,6 +335,7 @@ impl Core {
         op: &Op,
         address: u64,
     ) -> Result<u64, Exit> {
+        self.settle(bus);
         let bytes = BYTES;
         let offset = op.cycle as Tick * self.costs.cycle;
         let (first, second) = self.translate_range(bus, address, bytes, Need::Read, offset)?;
@@ -485,6 +446,7 @@ impl Core {
         address: u64,
         value: u64,
     ) -> Result<(), Exit> {
+        self.settle(bus);
         let bytes = BYTES;
         let offset = op.cycle as Tick * self.costs.cycle;
         let (first, second) = self.translate_range(bus, address, bytes, Need::Write, offset)?;

@@ -21,6 +21,7 @@ impl Core {
         a: u64,
         b: u64,
     ) -> Result<(), Exit> {
+        self.settle(bus);
         let offset = op.cycle as Tick * self.costs.cycle;
         let next = self.pc.wrapping_add(op.offset as u64 + op.length as u64);
         let length = block.cycles as Tick * self.costs.cycle;
@@ -72,9 +73,8 @@ impl Core {
             }
             Kind::FenceI => {
                 self.wait_all(offset)?;
-                self.forget_blocks = true;
                 bus.empty_instruction_cache();
-                self.forget_lines();
+                self.forget_code();
                 // The instructions after it are fetched again.
                 self.base += self.costs.branch_penalty;
                 self.statistics.stall_branch += self.costs.branch_penalty;

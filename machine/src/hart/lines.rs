@@ -5,7 +5,9 @@
 //! order of use.
 //!
 //! Beside each entry is the one that was there before, because a copy uses two lines in turn, often of one set. Using that line changes the
-//! order, so the cache is told ([`super::bus::Bus::again`]). A miss may evict it, so a miss forgets it.
+//! order. The cache is told which of the two was used last ([`super::bus::Bus::again`]), not at once, but before anyone can see the order:
+//! before the hart asks for a line or stops ([`Core::settle`](super::core::Core::settle)). That is enough, because both were used after all
+//! others of their sets. A miss evicts the line of the place that it fills, so it forgets that one.
 
 use super::bus::{Place, Timing};
 use crate::types::Tick;
@@ -35,6 +37,12 @@ struct Known {
 }
 
 impl Known {
+    /// The place of the line's first byte.
+    #[inline(always)]
+    fn place(&self) -> Place {
+        (self.load & !COMING).wrapping_add(self.delta)
+    }
+
     #[inline(always)]
     fn timing(
         &mut self,
@@ -69,6 +77,10 @@ pub struct KnownLines {
     shift: u32,
     line_mask: u64,
     index_mask: usize,
+    /// Bit i: the cache has not been told that the entry i was used after the one before it.
+    turned: u16,
+    /// How often the hart used a line that was known before, as far as the cache has not been told.
+    turns: u64,
 }
 
 impl KnownLines {
@@ -82,21 +94,54 @@ impl KnownLines {
             shift: line.trailing_zeros(),
             line_mask: !(line - 1),
             index_mask: entries - 1,
+            turned: 0,
+            turns: 0,
         }
     }
 
     /// Forgets all lines.
     pub fn forget(&mut self) {
+        self.assert_told();
         self.entries = [NONE; ENTRIES];
         self.before = [NONE; ENTRIES];
     }
 
     /// Forgets the lines whose low four number bits, as a value from 0 to 15, select a set bit of `ends`.
     pub fn forget_some(&mut self, ends: u16) {
+        self.assert_told();
         for end in (0..ENTRIES).filter(|end| ends >> end & 1 != 0) {
             self.entries[end & self.index_mask] = NONE;
             self.before[end & self.index_mask] = NONE;
         }
+    }
+
+    /// What the cache must still be told may not be forgotten.
+    #[inline(always)]
+    fn assert_told(&self) {
+        assert!(
+            self.turned == 0,
+            "lines are forgotten whose order the cache does not know: entries {:#06x}",
+            self.turned
+        );
+    }
+
+    /// Whether the cache has to be told what was used last ([`Self::take_turned`]).
+    #[inline(always)]
+    pub fn are_turned(&self) -> bool {
+        self.turned != 0
+    }
+
+    /// A line that was used after the one before it, and its place; and how often lines were used in turn since the cache was told.
+    #[inline(always)]
+    pub fn take_turned(&mut self) -> Option<(u64, Place, u64)> {
+        if self.turned == 0 {
+            return None;
+        }
+        let index = self.turned.trailing_zeros() as usize;
+        self.turned &= self.turned - 1;
+        let last = &self.entries[index & (ENTRIES - 1)];
+        let turns = std::mem::take(&mut self.turns);
+        Some((last.load & !COMING, last.place(), turns))
     }
 
     #[inline(always)]
@@ -118,6 +163,15 @@ impl KnownLines {
         (known.store == physical & self.line_mask).then(|| physical.wrapping_add(known.delta))
     }
 
+    /// When the line of an access arrives, and the place of its bytes, if it is known to be on its way `now`.
+    #[inline(always)]
+    pub fn coming(&self, now: Tick, physical: u64, store: bool) -> Option<(Tick, Place)> {
+        let known = &self.entries[self.index(physical)];
+        let tag = if store { known.store } else { known.load };
+        let coming = tag == physical & self.line_mask | COMING && now < known.ready;
+        coming.then(|| (known.ready, physical.wrapping_add(known.delta)))
+    }
+
     /// The timing of an access, and the place of its bytes, if they are known without asking.
     #[inline]
     pub fn timing(&mut self, now: Tick, physical: u64, store: bool) -> Option<(Timing, Place)> {
@@ -125,7 +179,7 @@ impl KnownLines {
         self.entries[index].timing(now, physical, physical & self.line_mask, store)
     }
 
-    /// The same for the line that was known before, which is the known one from now on. The cache must be told of its use.
+    /// The same for the line that was known before, which is the known one from now on.
     #[inline]
     pub fn timing_before(
         &mut self,
@@ -136,7 +190,7 @@ impl KnownLines {
         let index = self.index(physical);
         let line = physical & self.line_mask;
         let known = self.before[index].timing(now, physical, line, store)?;
-        std::mem::swap(&mut self.entries[index], &mut self.before[index]);
+        self.turn(index);
         Some(known)
     }
 
@@ -152,30 +206,48 @@ impl KnownLines {
         self.before[self.index(physical)].store == physical & self.line_mask
     }
 
-    /// The line that was known before becomes the known one. Returns the place of the byte at an address in it. The cache must be told of
-    /// its use.
+    #[inline(always)]
+    fn turn(&mut self, index: usize) {
+        std::mem::swap(&mut self.entries[index], &mut self.before[index]);
+        self.turned |= 1 << index;
+        self.turns += 1;
+    }
+
+    /// The line that was known before becomes the known one. Returns the place of the byte at an address in it.
     #[inline(always)]
     pub fn swap(&mut self, physical: u64) -> Place {
         let index = self.index(physical);
-        std::mem::swap(&mut self.entries[index], &mut self.before[index]);
+        self.turn(index);
         physical.wrapping_add(self.entries[index].delta)
     }
 
-    /// Notes the answer to an access, and the place of its bytes.
+    /// Notes the answer to an access, and the place of its bytes. `in_turn`: the line known until now may be used again, unless the new one has
+    /// its place.
     #[inline]
-    pub fn note(&mut self, physical: u64, timing: Timing, place: Place, store: bool) {
+    pub fn note(
+        &mut self,
+        physical: u64,
+        timing: Timing,
+        place: Place,
+        store: bool,
+        in_turn: bool,
+    ) {
+        self.assert_told();
         let index = self.index(physical);
         let line = physical & self.line_mask;
         let known = &mut self.entries[index];
+        let delta = place.wrapping_sub(physical);
+        let other = in_turn && known.load & !COMING != line;
         let (tag, ready) = match timing {
             Timing::Hit => {
-                if known.load & !COMING != line {
+                if other {
                     self.before[index] = *known;
                 }
                 (line, 0)
             }
             Timing::Ready(at) => {
-                self.before[index] = NONE;
+                let stays = other && known.place() != line.wrapping_add(delta);
+                self.before[index] = if stays { *known } else { NONE };
                 (line | COMING, at)
             }
             Timing::ReadyOnce(_) | Timing::Pending(_) => {
@@ -189,7 +261,7 @@ impl KnownLines {
             load: tag,
             store: if dirty { tag } else { NOTHING },
             ready,
-            delta: place.wrapping_sub(physical),
+            delta,
         };
     }
 }
@@ -197,6 +269,39 @@ impl KnownLines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::Cache;
+    use crate::config::{CacheConfig, Replacement};
+    use crate::types::Owner;
+
+    fn note(lines: &mut KnownLines, physical: u64, timing: Timing, place: Place, store: bool) {
+        // The cache has been told.
+        while lines.take_turned().is_some() {}
+        lines.note(physical, timing, place, store, true);
+    }
+
+    #[test]
+    fn the_cache_is_told_once_of_lines_in_turn() {
+        // Two entries; a pair of lines in each.
+        let mut lines = KnownLines::new(64, 2);
+        for line in [0x000, 0x080, 0x040, 0x0c0] {
+            note(&mut lines, line, Timing::Hit, 0x500 + line, false);
+        }
+        assert_eq!(lines.take_turned(), None);
+        for line in [0x000, 0x080, 0x000, 0x040] {
+            assert!(lines.loads_before(line));
+            assert_eq!(lines.swap(line + 8), 0x508 + line);
+        }
+        assert!(lines.are_turned());
+        assert_eq!(lines.take_turned(), Some((0x000, 0x500, 4)));
+        assert_eq!(lines.take_turned(), Some((0x040, 0x540, 0)));
+        assert_eq!(lines.take_turned(), None);
+        // Where the hart must ask, no line is known before.
+        let mut lines = KnownLines::new(64, 1);
+        for line in [0x000, 0x040] {
+            lines.note(line, Timing::Hit, line, true, false);
+        }
+        assert!(!lines.loads_before(0x000) && !lines.stores_before(0x000));
+    }
 
     #[test]
     fn only_the_line_used_last_in_its_set_is_known() {
@@ -204,8 +309,8 @@ mod tests {
         let mut lines = KnownLines::new(64, 2);
         let loads = |lines: &KnownLines, at| lines.load_place(at).is_some();
         let stores = |lines: &KnownLines, at| lines.store_place(at).is_some();
-        lines.note(0x000, Timing::Hit, 0x500, true);
-        lines.note(0x048, Timing::Ready(50), 0x648, false);
+        note(&mut lines, 0x000, Timing::Hit, 0x500, true);
+        note(&mut lines, 0x048, Timing::Ready(50), 0x648, false);
         assert_eq!(lines.load_place(0x030), Some(0x530));
         assert!(stores(&lines, 0x008) && !loads(&lines, 0x080) && !loads(&lines, 0x040));
         assert_eq!(
@@ -215,10 +320,11 @@ mod tests {
         assert_eq!(lines.timing(49, 0x040, true), None);
         assert_eq!(lines.timing(50, 0x040, false), Some((Timing::Hit, 0x640)));
         assert!(loads(&lines, 0x040) && !stores(&lines, 0x040));
-        lines.note(0x080, Timing::Hit, 0, false);
+        note(&mut lines, 0x080, Timing::Hit, 0, false);
         assert!(!loads(&lines, 0x000) && loads(&lines, 0x080) && !stores(&lines, 0x080));
-        lines.note(0x080, Timing::Pending(1), 0, false);
+        note(&mut lines, 0x080, Timing::Pending(1), 0, false);
         assert!(!loads(&lines, 0x080) && loads(&lines, 0x040));
+        while lines.take_turned().is_some() {}
         lines.forget();
         assert!(!loads(&lines, 0x040));
     }
@@ -228,8 +334,8 @@ mod tests {
         // One entry; both lines are in the cache, the earlier one is dirty.
         let two = || {
             let mut lines = KnownLines::new(64, 1);
-            lines.note(0x000, Timing::Hit, 0x500, true);
-            lines.note(0x040, Timing::Hit, 0x640, false);
+            note(&mut lines, 0x000, Timing::Hit, 0x500, true);
+            note(&mut lines, 0x040, Timing::Hit, 0x640, false);
             lines
         };
         let mut lines = two();
@@ -251,20 +357,28 @@ mod tests {
         assert_eq!(known, Some((Timing::Hit, 0x648)));
         assert_eq!(lines.store_place(0x040), None);
         // Using the last line again does not push the line before out.
-        lines.note(0x040, Timing::Hit, 0x640, true);
+        note(&mut lines, 0x040, Timing::Hit, 0x640, true);
         let known = lines.timing_before(0, 0x000, true);
         assert_eq!(known, Some((Timing::Hit, 0x500)));
         for miss in [Timing::Ready(50), Timing::ReadyOnce(50), Timing::Pending(1)] {
             for line in [0x040, 0x080] {
                 let mut lines = two();
-                lines.note(line, miss, 0x700, false);
+                note(&mut lines, line, miss, 0x700, false);
                 assert_eq!(lines.timing_before(90, 0x000, false), None, "{miss:?}");
             }
         }
+        // The line before stays if a line comes to another place.
+        for (place, stays) in [(0x700, true), (0x640, false)] {
+            let mut lines = two();
+            note(&mut lines, 0x080, Timing::Ready(50), place, false);
+            let hits = stays.then_some((Timing::Hit, 0x648));
+            assert_eq!(lines.timing_before(10, 0x048, false), hits, "{place:#x}");
+            assert_eq!(lines.timing(10, 0x080, false).is_some(), !stays);
+        }
         // A line that was on its way when another one came is known as such, and as a hit once it has arrived.
         let mut lines = KnownLines::new(64, 1);
-        lines.note(0x000, Timing::Ready(50), 0x500, false);
-        lines.note(0x040, Timing::Hit, 0x640, false);
+        note(&mut lines, 0x000, Timing::Ready(50), 0x500, false);
+        note(&mut lines, 0x040, Timing::Hit, 0x640, false);
         assert!(!lines.loads_before(0x000), "it has not come");
         let known = lines.timing_before(49, 0x000, false);
         assert_eq!(known, Some((Timing::Ready(50), 0x500)));
@@ -274,6 +388,7 @@ mod tests {
             lines.timing_before(50, 0x040, false),
             Some((Timing::Hit, 0x640))
         );
+        while lines.take_turned().is_some() {}
         lines.forget();
         assert_eq!(lines.timing_before(50, 0x000, false), None);
     }
@@ -282,8 +397,8 @@ mod tests {
     fn lines_are_forgotten_by_the_end_of_their_number() {
         for (sets, kept) in [(64, [true, false]), (1, [false, false])] {
             let mut lines = KnownLines::new(64, sets);
-            lines.note(0x1040, Timing::Hit, 0, true);
-            lines.note(0x1080, Timing::Hit, 0, true);
+            note(&mut lines, 0x1040, Timing::Hit, 0, true);
+            note(&mut lines, 0x1080, Timing::Hit, 0, true);
             lines.forget_some(1 << 2);
             let known = [0x1040, 0x1080].map(|at| lines.store_place(at).is_some());
             assert_eq!(known, kept, "{sets} sets");
@@ -293,11 +408,83 @@ mod tests {
     #[test]
     fn never_more_entries_than_sets() {
         let mut lines = KnownLines::new(64, 1);
-        lines.note(0x000, Timing::Hit, 0, false);
-        lines.note(0x040, Timing::Hit, 0x40, false);
+        note(&mut lines, 0x000, Timing::Hit, 0, false);
+        note(&mut lines, 0x040, Timing::Hit, 0x40, false);
         assert_eq!(
             (lines.load_place(0x000), lines.load_place(0x040)),
             (None, Some(0x40))
         );
+    }
+
+    /// Uses lines in an order, as a hart does that asks for each, and as one that remembers lines and tells the cache late. Both caches must hit
+    /// and evict the same.
+    fn use_lines(sets: u64, ways: u32, replacement: Replacement, uses: &[(u64, u8)]) {
+        let config = CacheConfig {
+            size: sets * u64::from(ways) * 64,
+            ways,
+            replacement,
+            ..CacheConfig::default()
+        };
+        let [mut asked, mut told] = [Cache::new(&config, 1), Cache::new(&config, 1)];
+        let mut lines = KnownLines::new(64, sets);
+        let owner = Owner::new(0, 1);
+        for (now, &(number, kind)) in (0..).zip(uses) {
+            let address = number * 64;
+            let hit = asked.access(address, false);
+            let mut evicted = None;
+            if !hit {
+                evicted = asked.fill(address, false, owner, &[0; 64]);
+            }
+            let tell = |lines: &mut KnownLines, told: &mut Cache| {
+                while let Some((_, place, times)) = lines.take_turned() {
+                    told.again(place as usize, times);
+                }
+            };
+            if kind == 0 {
+                tell(&mut lines, &mut told);
+            }
+            let mut known = lines.load_place(address).is_some();
+            if !known && lines.loads_before(address) {
+                lines.swap(address);
+                known = true;
+            }
+            known = known || lines.timing(now, address, false).is_some();
+            known = known || lines.timing_before(now, address, false).is_some();
+            if known {
+                assert!(hit, "{address:#x} is known and was evicted: {uses:?}");
+                continue;
+            }
+            tell(&mut lines, &mut told);
+            assert_eq!(told.access(address, false), hit, "{address:#x}: {uses:?}");
+            let mut timing = Timing::Hit;
+            if !hit {
+                let other = told.fill(address, false, owner, &[0; 64]);
+                assert_eq!(other, evicted, "{address:#x}: {uses:?}");
+                timing = match kind {
+                    1 => Timing::Pending(1),
+                    _ => Timing::Ready(now + u64::from(kind)),
+                };
+            }
+            let place = told.recent_place(address) as Place;
+            lines.note(address, timing, place, false, true);
+            if timing == Timing::Pending(1) {
+                lines.forget();
+            }
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_cache_that_is_told_late_evicts_the_same(
+            sets in 0u32..7,
+            ways in 0u32..4,
+            tree in proptest::bool::ANY,
+            uses in proptest::collection::vec((0u64..6, 0u64..3, 0u8..8), 1..200),
+        ) {
+            let replacement = if tree { Replacement::TreePlru } else { Replacement::Lru };
+            // Mostly lines of one set, or of sets that share an entry.
+            let uses: Vec<_> = uses.iter().map(|(high, low, kind)| (high * 16 + low, *kind)).collect();
+            use_lines(1 << sets, 1 << ways, replacement, &uses);
+        }
     }
 }

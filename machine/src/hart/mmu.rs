@@ -462,6 +462,7 @@ impl Core {
         }
         self.admit(bus, entry, Purpose::Walk, walk.offset)?;
         let now = self.base + walk.offset;
+        self.settle(bus);
         let timing = bus.data(now, entry, Access::Walk);
         if bus.fetched_ahead() {
             self.forget_ahead(bus);

@@ -15,6 +15,7 @@ mod core;
 mod csr;
 mod execute;
 mod execute_cache;
+mod execute_known;
 mod execute_memory;
 mod execute_remote;
 mod execute_system;
@@ -272,6 +273,7 @@ impl Hart {
                 false => run_blocks::<B, false>(core, bus, blocks, first, start),
                 true => run_blocks::<B, true>(core, bus, blocks, first, start),
             };
+            core.settle(bus);
             match end {
                 End::Overflow(operation) => {
                     let op = self.leave_block(block, operation);

@@ -103,6 +103,21 @@ impl PendingLoads {
         )
     }
 
+    /// If a single miss is outstanding, and an operation on `registers` needs its result or it is complete `now`: forgets it, and returns when it
+    /// is complete.
+    #[inline(always)]
+    pub fn take_single(&mut self, registers: u64, now: Tick) -> Option<Tick> {
+        let single = self.entries.len() == 1;
+        let done = self.registers & registers != 0 || self.oldest <= now;
+        // Its moment is not known, or it is not needed.
+        if !single || !done || self.oldest == Tick::MAX {
+            return None;
+        }
+        self.entries.clear();
+        self.registers = 0;
+        Some(std::mem::replace(&mut self.oldest, Tick::MAX))
+    }
+
     /// The tick at which everything is complete, or a token that must complete first.
     pub fn all(&self) -> Result<Tick, u32> {
         latest(self.entries.iter().map(|entry| entry.completion))

@@ -33,17 +33,17 @@ impl Predictor {
         }
     }
 
-    /// Predicts the branch at `pc`, learns its outcome, and says whether the prediction was right.
+    /// Predicts the branch at `pc`, and learns its outcome. (Tables say what follows, because a branch of the host would be as hard to predict.)
     #[inline(always)]
-    pub fn branch(&mut self, pc: u64, taken: bool, backward: bool) -> bool {
+    pub fn branch(&mut self, pc: u64, taken: bool, backward: bool) -> Outcome {
         // An empty table predicts statically: backward branches are loops.
         match self.counters.get_mut((pc >> 1) as usize & self.mask) {
             Some(counter) => {
-                let right = (*counter >= 2) == taken;
-                *counter = moved(*counter, taken);
-                right
+                let outcome = Outcome::new(*counter, taken);
+                *counter = outcome.counter();
+                outcome
             }
-            None => backward == taken,
+            None => Outcome::new(if backward { 3 } else { 0 }, taken),
         }
     }
 
@@ -56,7 +56,7 @@ impl Predictor {
     /// Learns the outcome of the branch at `pc`.
     pub fn learn(&mut self, pc: u64, taken: bool) {
         if let Some(counter) = self.counters.get_mut((pc >> 1) as usize & self.mask) {
-            *counter = moved(*counter, taken);
+            *counter = Outcome::new(*counter, taken).counter();
         }
     }
 
@@ -106,11 +106,54 @@ impl Predictor {
     }
 }
 
-/// A two-bit counter after an outcome: by that, and the counter. (A table, because a branch of the host would be as hard to predict.)
-#[inline(always)]
-fn moved(counter: u8, taken: bool) -> u8 {
-    const MOVED: [[u8; 4]; 2] = [[0, 0, 1, 2], [1, 2, 3, 3]];
-    MOVED[usize::from(taken)][usize::from(counter & 3)]
+/// What a branch did, and what its counter had predicted: twice the counter, and one if the branch is taken.
+#[derive(Clone, Copy)]
+pub struct Outcome(u8);
+
+impl Outcome {
+    /// How many there are.
+    pub const COUNT: usize = 8;
+    /// All, by their numbers.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self(0),
+        Self(1),
+        Self(2),
+        Self(3),
+        Self(4),
+        Self(5),
+        Self(6),
+        Self(7),
+    ];
+
+    #[inline(always)]
+    fn new(counter: u8, taken: bool) -> Self {
+        Self((counter & 3) << 1 | u8::from(taken))
+    }
+
+    /// Its number.
+    #[inline(always)]
+    pub fn number(self) -> usize {
+        usize::from(self.0) & (Self::COUNT - 1)
+    }
+
+    /// Whether the branch is taken.
+    pub fn is_taken(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    /// Whether the prediction was wrong: 1 if so.
+    #[inline(always)]
+    pub fn wrong(self) -> u8 {
+        const WRONG: [u8; Outcome::COUNT] = [0, 1, 0, 1, 1, 0, 1, 0];
+        WRONG[self.number()]
+    }
+
+    /// The counter after it.
+    #[inline(always)]
+    fn counter(self) -> u8 {
+        const COUNTER: [u8; Outcome::COUNT] = [0, 1, 0, 2, 1, 3, 2, 3];
+        COUNTER[self.number()]
+    }
 }
 
 #[cfg(test)]
@@ -122,12 +165,12 @@ mod tests {
         let mut predictor = Predictor::new(&HartConfig::default());
         // From "weakly not taken": wrong once, then right until the exit.
         let wrong = (0..100)
-            .filter(|i| !predictor.branch(0x80, *i != 99, true))
+            .filter(|i| predictor.branch(0x80, *i != 99, true).wrong() != 0)
             .count();
         assert_eq!(wrong, 2);
         // The exit only weakens the counter: the second run of the loop is wrong only at its exit.
         let wrong = (0..100)
-            .filter(|i| !predictor.branch(0x80, *i != 99, true))
+            .filter(|i| predictor.branch(0x80, *i != 99, true).wrong() != 0)
             .count();
         assert_eq!(wrong, 1);
     }
@@ -139,8 +182,11 @@ mod tests {
             ..HartConfig::default()
         };
         let mut predictor = Predictor::new(&config);
-        assert!(predictor.branch(0, true, true) && predictor.branch(0, false, false));
-        assert!(!predictor.branch(0, false, true) && !predictor.branch(0, true, false));
+        for (taken, backward) in [(true, true), (false, false), (false, true), (true, false)] {
+            let outcome = predictor.branch(0, taken, backward);
+            assert_eq!(outcome.wrong() == 0, taken == backward);
+            assert_eq!(outcome.is_taken(), taken);
+        }
     }
 
     #[test]

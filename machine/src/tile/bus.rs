@@ -403,11 +403,14 @@ impl<const TCM: bool> Bus for TileBus<'_, TCM> {
         self.coupled(physical).is_none()
     }
 
-    #[inline(always)]
-    fn again(&mut self, physical: u64, place: Place) -> bool {
-        self.used(physical);
-        self.caches.again(place as usize);
+    #[inline]
+    fn lines_in_turn(&self) -> bool {
         true
+    }
+
+    fn again(&mut self, physical: u64, place: Place, times: u64) {
+        self.used(physical);
+        self.caches.again(place as usize, times);
     }
 
     #[inline]
@@ -430,12 +433,12 @@ impl<const TCM: bool> Bus for TileBus<'_, TCM> {
         self.caches.is_at(self.name(physical), place as usize)
     }
 
-    #[inline]
+    #[inline(always)]
     fn read_place(&mut self, place: Place, bytes: u8) -> u64 {
         self.caches.data_bytes_mut().read(place, bytes)
     }
 
-    #[inline]
+    #[inline(always)]
     fn write_place(&mut self, place: Place, bytes: u8, value: u64) {
         self.caches.data_bytes_mut().write(place, bytes, value);
     }

@@ -232,7 +232,9 @@ fn load<B: Bus>(
         2 => core.load::<B, 2>(bus, op, address),
         4 => core.load::<B, 4>(bus, op, address),
         _ => core.load::<B, 8>(bus, op, address),
-    }?;
+    };
+    core.settle(bus);
+    let value = value?;
     let value = loaded(op, value);
     match op.kind {
         Kind::Flw | Kind::Fld => core.f[op.rd as usize & 31] = value,
@@ -249,12 +251,14 @@ fn store<B: Bus>(
     address: u64,
     value: u64,
 ) -> Result<(), Exit> {
-    match bytes {
+    let stored = match bytes {
         1 => core.store::<B, 1>(bus, op, address, value),
         2 => core.store::<B, 2>(bus, op, address, value),
         4 => core.store::<B, 4>(bus, op, address, value),
         _ => core.store::<B, 8>(bus, op, address, value),
-    }
+    };
+    core.settle(bus);
+    stored
 }
 
 fn quiet<B: Bus>(core: &mut Core, bus: &mut B, op: &Op, pc: u64, now: Tick) {
