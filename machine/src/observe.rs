@@ -57,8 +57,8 @@ pub trait Observer: Send {
     fn link(&mut self, activity: &LinkActivity);
     /// A bank of a memory tile did work.
     fn bank(&mut self, memory: TileId, activity: &BankActivity);
-    /// A hart's state changed.
-    fn hart(&mut self, at: Tick, tile: TileId, state: HartState);
+    /// The state of the hart at a port of a tile changed. A tile without a cluster has port 0.
+    fn hart(&mut self, at: Tick, hart: (TileId, usize), state: HartState);
     /// Another activity became current on a tile.
     fn activity(&mut self, at: Tick, owner: Owner);
     /// Software made a mark.

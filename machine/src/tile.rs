@@ -661,7 +661,7 @@ impl Tile {
             self.state = state;
             self.local.saw(at, Event::Hart(state));
             if let Some(observer) = &mut fabric.observer {
-                observer.hart(at, self.local.id, state);
+                observer.hart(at, (self.local.id, 0), state);
             }
         }
     }

@@ -36,6 +36,7 @@ mod qos;
 mod rvwmo;
 mod several_clusters;
 mod shared_code;
+mod traced;
 mod translator;
 mod units;
 mod units_on_lines;

@@ -33,8 +33,8 @@ impl Observer for NamedTracer {
         self.tracer.bank(memory, activity);
     }
 
-    fn hart(&mut self, at: Tick, tile: TileId, state: HartState) {
-        self.tracer.hart(at, tile, state);
+    fn hart(&mut self, at: Tick, hart: (TileId, usize), state: HartState) {
+        self.tracer.hart(at, hart, state);
     }
 
     fn activity(&mut self, at: Tick, owner: Owner) {

@@ -17,6 +17,7 @@ use bulkhead_machine::config::PlatformConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::observe::Missing;
 use bulkhead_machine::trace::{Chip, TraceOptions, Tracer};
+use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
 use bulkhead_model::units::Time;
 use bulkhead_report::placement::Placement;
@@ -305,12 +306,17 @@ fn residents(system: &System) -> BTreeMap<u16, String> {
     named.collect()
 }
 
-/// A tracer for a chip that shows activities by name.
+/// A tracer for a chip that shows activities by name. Harts of clusters have the names of their programs from the start.
 fn traced(naming: Box<dyn Naming>, machine: &Machine, options: TraceOptions) -> NamedTracer {
-    NamedTracer {
-        naming,
-        tracer: Tracer::new(machine.config(), options),
+    let config = machine.config();
+    let mut tracer = Tracer::new(config, options);
+    for (tile, cluster) in config.clusters() {
+        for port in 0..cluster.harts.len() as u16 {
+            let owner = Owner::new(tile.id, port);
+            tracer.name_activity(owner, &naming.owner(owner));
+        }
     }
+    NamedTracer { naming, tracer }
 }
 
 #[cfg(test)]

@@ -98,7 +98,11 @@ impl Observer for Watcher {
 
     fn bank(&mut self, _: TileId, _: &BankActivity) {}
 
-    fn hart(&mut self, at: Tick, tile: TileId, state: HartState) {
+    /// Of a cluster, the log has the hart at the first port.
+    fn hart(&mut self, at: Tick, (tile, port): (TileId, usize), state: HartState) {
+        if port != 0 {
+            return;
+        }
         let event = match state {
             HartState::Running => Event::Awake,
             HartState::Idle | HartState::Halted => Event::Asleep,
@@ -140,8 +144,8 @@ impl Observer for Both {
         self.each(|one| one.bank(memory, activity));
     }
 
-    fn hart(&mut self, at: Tick, tile: TileId, state: HartState) {
-        self.each(|one| one.hart(at, tile, state));
+    fn hart(&mut self, at: Tick, hart: (TileId, usize), state: HartState) {
+        self.each(|one| one.hart(at, hart, state));
     }
 
     fn activity(&mut self, at: Tick, owner: Owner) {
@@ -181,8 +185,10 @@ mod tests {
             (30, HartState::Running),
             (50, HartState::Idle),
         ] {
-            watcher.hart(at, 2, state);
-            watcher.hart(at, 3, HartState::Idle);
+            watcher.hart(at, (2, 0), state);
+            watcher.hart(at, (3, 0), HartState::Idle);
+            // Another hart of a cluster is not in the log.
+            watcher.hart(at, (4, 1), state);
         }
         let log = watcher.take();
         assert_eq!(log.slept(2, 0, 60), 30);

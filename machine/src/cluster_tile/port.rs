@@ -333,7 +333,13 @@ impl HartPort {
                     fabric,
                     devices_until,
                 };
+                // What made it runnable need not end its wait.
+                let wakes = self.state != HartState::Running && self.hart.is_awake(&bus);
+                let since = self.hart.time();
                 let stop = self.hart.run(&mut bus, event.min(end));
+                if wakes {
+                    self.report(since, HartState::Running, fabric);
+                }
                 self.stopped(stop, devices, fabric);
             }
             self.at = self.hart_time();
@@ -368,7 +374,7 @@ impl HartPort {
                 panic!("nothing regulates a hart of a cluster or lets it sleep: {stop:?}")
             }
         };
-        self.report(state, fabric);
+        self.report(self.hart.time(), state, fabric);
         self.side.recall = false;
         if !self.side.signals.is_empty() {
             for (at, effect) in std::mem::take(&mut self.side.signals) {
@@ -377,14 +383,12 @@ impl HartPort {
         }
     }
 
-    /// Traces show what the hart at the first port does.
-    fn report(&mut self, state: HartState, fabric: &mut Fabric) {
+    fn report(&mut self, at: Tick, state: HartState, fabric: &mut Fabric) {
         if self.state != state {
             self.state = state;
-            if let Some(observer) = &mut fabric.observer
-                && self.side.port == 0
-            {
-                observer.hart(self.hart.time(), self.side.owner.tile, state);
+            if let Some(observer) = &mut fabric.observer {
+                let hart = (self.side.owner.tile, usize::from(self.side.port));
+                observer.hart(at, hart, state);
             }
         }
     }

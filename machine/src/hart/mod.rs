@@ -240,12 +240,19 @@ impl Hart {
         }
     }
 
-    /// Runs blocks that start before `horizon`.
-    pub fn run<B: Bus>(&mut self, bus: &mut B, horizon: Tick) -> Stop {
-        self.core.horizon = horizon;
+    /// Whether it executes instructions when it runs. In WFI, it does if what has arrived since makes a counter overflow.
+    #[inline(always)]
+    pub fn is_awake<B: Bus>(&mut self, bus: &B) -> bool {
         if self.core.mode == Mode::Waiting {
             self.core.overflow_wakes(bus);
         }
+        self.core.mode == Mode::Running
+    }
+
+    /// Runs blocks that start before `horizon`.
+    pub fn run<B: Bus>(&mut self, bus: &mut B, horizon: Tick) -> Stop {
+        self.core.horizon = horizon;
+        self.is_awake(bus);
         match self.core.mode {
             Mode::Running => {}
             Mode::Halted => return Stop::Halted,

@@ -434,7 +434,7 @@ impl LocalTile {
         if self.state != state {
             self.state = state;
             if let Some(observer) = &mut fabric.observer {
-                observer.hart(at, self.parts.owner.tile, state);
+                observer.hart(at, (self.parts.owner.tile, 0), state);
             }
         }
     }

@@ -96,17 +96,23 @@ struct Open {
 }
 
 #[derive(Debug)]
+struct HartTrack {
+    track: Track,
+    state: HartState,
+    activity: u16,
+}
+
+#[derive(Debug)]
 struct TileTracks {
     group: Track,
-    hart: Track,
+    /// By port.
+    harts: Vec<HartTrack>,
     commands: Track,
     messages: Track,
     markers: Track,
     card: Option<frames::CardTracks>,
     buckets: BTreeMap<u8, Track>,
     lanes: Vec<(Track, Option<Open>)>,
-    state: HartState,
-    activity: u16,
 }
 
 #[derive(Debug)]
@@ -146,9 +152,21 @@ impl Tracer {
             };
             let group = writer.track(&heading, root);
             let mut child = |name: &str| writer.track(name, Some(group));
+            let hart = |track: Track, activity: u16| HartTrack {
+                track,
+                state: HartState::Halted,
+                activity,
+            };
+            // A hart of a cluster has its port as its activity.
+            let harts = match &tile.cluster {
+                Some(cluster) => (0..cluster.harts.len() as u16)
+                    .map(|port| hart(child(&format!("hart {port}")), port))
+                    .collect(),
+                None => vec![hart(child("hart"), TILEMUX_ACTIVITY)],
+            };
             let tracks = TileTracks {
                 group,
-                hart: child("hart"),
+                harts,
                 commands: child("DTU commands"),
                 messages: child("messages"),
                 markers: child("markers"),
@@ -158,8 +176,6 @@ impl Tracer {
                     .then(|| frames::CardTracks::new(&mut child)),
                 buckets: BTreeMap::new(),
                 lanes: Vec::new(),
-                state: HartState::Halted,
-                activity: TILEMUX_ACTIVITY,
             };
             tiles.insert(tile.id, tracks);
         }
@@ -249,13 +265,13 @@ impl Tracer {
         name.map_or_else(|| format!("tile {}", owner.tile), Clone::clone)
     }
 
-    /// Ends the current slice of the hart's track and begins one with the current state.
-    fn show_hart(&mut self, at: Tick, tile: TileId, state: HartState, activity: u16) {
-        let Some(tracks) = self.tiles.get_mut(&tile) else {
-            return;
-        };
-        (tracks.state, tracks.activity) = (state, activity);
-        let hart = tracks.hart;
+    fn hart_track(&mut self, (tile, port): (TileId, usize)) -> Option<&mut HartTrack> {
+        self.tiles.get_mut(&tile)?.harts.get_mut(port)
+    }
+
+    /// Ends the current slice of a hart's track and begins one with the current state.
+    fn show_hart(&mut self, at: Tick, tile: TileId, hart: (Track, HartState, u16)) {
+        let (hart, state, activity) = hart;
         // This also happens outside the window: a slice that began in the window ends where the window ends.
         self.writer.end(hart, at.min(self.options.until));
         // A slice that begins before the window is shown from the start of the window.
@@ -594,17 +610,19 @@ impl Observer for Tracer {
             .slice(Weight::Detail, track, activity.start, end, &event);
     }
 
-    fn hart(&mut self, at: Tick, tile: TileId, state: HartState) {
-        if let Some(tracks) = self.tiles.get(&tile) {
-            let activity = tracks.activity;
-            self.show_hart(at, tile, state, activity);
+    fn hart(&mut self, at: Tick, hart: (TileId, usize), state: HartState) {
+        if let Some(shown) = self.hart_track(hart) {
+            shown.state = state;
+            let now = (shown.track, state, shown.activity);
+            self.show_hart(at, hart.0, now);
         }
     }
 
     fn activity(&mut self, at: Tick, owner: Owner) {
-        if let Some(tracks) = self.tiles.get(&owner.tile) {
-            let state = tracks.state;
-            self.show_hart(at, owner.tile, state, owner.activity);
+        if let Some(shown) = self.hart_track((owner.tile, 0)) {
+            shown.activity = owner.activity;
+            let now = (shown.track, shown.state, owner.activity);
+            self.show_hart(at, owner.tile, now);
         }
     }
 

@@ -59,6 +59,7 @@ enum Report {
     Link(u16, Tick),
     Bank(u16, Tick),
     Hart(u16, HartState),
+    Port(u16, usize, HartState),
     Activity(u16, u16),
     Marker(u16, u16, u64),
 }
@@ -82,7 +83,8 @@ fn feed(tracer: &mut Tracer, at: Tick, report: &Report) {
             };
             tracer.bank(8, &activity);
         }
-        Report::Hart(tile, state) => tracer.hart(at, *tile, *state),
+        Report::Hart(tile, state) => tracer.hart(at, (*tile, 0), *state),
+        Report::Port(tile, port, state) => tracer.hart(at, (*tile, *port), *state),
         Report::Activity(tile, activity) => tracer.activity(at, Owner::new(*tile, *activity)),
         Report::Marker(tile, kind, value) => tracer.marker(&Marker {
             tick: at,
@@ -277,6 +279,42 @@ fn tells_what_happened() {
     70 ] spans 2:
     72 . markers: flow ends
     72 ] hart:
+    ");
+}
+
+/// Each hart of a cluster has its track, by port, and the name that its port has as an activity.
+#[test]
+fn every_hart_of_a_cluster_has_a_track() {
+    let mut config = platform();
+    config.tiles.truncate(1);
+    config.tiles[0].dtu = None;
+    config.tiles[0].cluster = Some(ClusterConfig::of(2));
+    let mut tracer = Tracer::new(&config, TraceOptions::default());
+    tracer.name_activity(Owner::new(0, 1), "consumer");
+    for (at, port, state) in [
+        (0, 0, HartState::Running),
+        (8, 1, HartState::Running),
+        (40, 1, HartState::Idle),
+        (60, 0, HartState::Halted),
+        (80, 1, HartState::Running),
+    ] {
+        feed(&mut tracer, at, &Report::Port(0, port, state));
+    }
+    let events = read(&tracer.bytes());
+    let shown = |(track, at, kind, name): &(String, u64, i32, String)| {
+        let sign = ["-", "[", "]", ".", "#"][*kind as usize];
+        format!("{at} {sign} {track}: {name}").trim_end().to_owned()
+    };
+    let lines: Vec<_> = events.iter().map(shown).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    0 [ hart 0: running
+    2 [ hart 1: consumer
+    10 ] hart 1:
+    10 [ hart 1: consumer waits
+    15 ] hart 0:
+    20 ] hart 1:
+    20 [ hart 1: consumer
+    20 ] hart 1:
     ");
 }
 

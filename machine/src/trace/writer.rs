@@ -81,6 +81,8 @@ pub struct Writer {
     open: BTreeMap<Track, u32>,
     /// Last moment of each track, because slices of a track must not overlap.
     last: BTreeMap<Track, u64>,
+    /// The latest moment of any event. What is still open then ends no earlier.
+    latest: u64,
     dropped: u64,
     truncated_at: Option<u64>,
 }
@@ -107,6 +109,7 @@ impl Writer {
             texts: BTreeMap::new(),
             open: BTreeMap::new(),
             last: BTreeMap::new(),
+            latest: 0,
             dropped: 0,
             truncated_at: None,
         };
@@ -210,6 +213,7 @@ impl Writer {
             self.details += size;
         }
         append(&mut self.bytes, &packet);
+        self.latest = self.latest.max(tick);
         // Not earlier: a name that was not written must not count as known.
         if let Some(new) = packet.interned_data {
             let learn = |map: &mut BTreeMap<String, u64>, names: Vec<Name>| {
@@ -351,7 +355,7 @@ impl Writer {
     pub fn finish(&self) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         for (&track, &depth) in &self.open {
-            let last = self.last.values().copied().max().unwrap_or(0);
+            let last = self.last.values().copied().fold(self.latest, u64::max);
             for _ in 0..depth {
                 append(&mut bytes, &self.end_packet(track, last));
             }

@@ -330,7 +330,7 @@ impl Observer for Starts {
     fn unit(&mut self, _: u64, _: u16, _: &Observation) {}
     fn link(&mut self, _: &LinkActivity) {}
     fn bank(&mut self, _: u16, _: &BankActivity) {}
-    fn hart(&mut self, _: u64, _: u16, _: HartState) {}
+    fn hart(&mut self, _: u64, _: (u16, usize), _: HartState) {}
     fn activity(&mut self, at: u64, owner: Owner) {
         if ![IDLE_ACTIVITY, TILEMUX_ACTIVITY, KERNEL_ACTIVITY].contains(&owner.activity) {
             self.first.entry(owner).or_insert(at);

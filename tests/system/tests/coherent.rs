@@ -1,10 +1,12 @@
 //! Coherent caches, through descriptions: what programs share within and across clusters, who waits for whom, and what the memory model forbids.
 
 use bulkhead_experiments::measure;
+use bulkhead_machine::trace::proto::{SLICE_BEGIN, SLICE_END, Trace};
 use bulkhead_report::result::VariantResult;
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run::Finished;
 use bulkhead_system_tests::whole::finished;
+use prost::Message;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -202,4 +204,70 @@ fn a_line_goes_from_one_hart_to_the_other() {
     assert!(line < page && page < 64 * 34, "{page}");
     let [later, _] = medians(&["platform/cache[l2]@latency=30", "flow[item]@deadline=1us"]);
     assert_eq!(later, line + 4 * 10);
+}
+
+/// The slices of each track of a hart: name, first and last nanosecond.
+fn slices_of_harts(trace: &[u8]) -> BTreeMap<String, Vec<(String, u64, u64)>> {
+    let trace = Trace::decode(trace).expect("decodes");
+    let (mut tracks, mut names) = (BTreeMap::new(), BTreeMap::new());
+    let mut all: BTreeMap<String, Vec<(String, u64, u64)>> = BTreeMap::new();
+    for packet in &trace.packet {
+        let writer = packet.trusted_packet_sequence_id;
+        if let Some(track) = &packet.track_descriptor {
+            tracks.insert(track.uuid, track.name.clone().unwrap_or_default());
+        }
+        for name in packet.interned_data.iter().flat_map(|d| &d.event_names) {
+            names.insert((writer, name.iid), name.name.clone().unwrap_or_default());
+        }
+        let Some(event) = &packet.track_event else {
+            continue;
+        };
+        let track = &tracks[&event.track_uuid];
+        if !track.starts_with("hart") {
+            continue;
+        }
+        let at = packet.timestamp.expect("a moment");
+        let own = all.entry(track.clone()).or_default();
+        match event.r#type {
+            Some(SLICE_BEGIN) => own.push((names[&(writer, event.name_iid)].clone(), at, at)),
+            Some(SLICE_END) => own.last_mut().expect("it has begun").2 = at,
+            other => panic!("{track}: {other:?}"),
+        }
+    }
+    all
+}
+
+/// Each hart of a cluster has a track of its own in the trace, with the name of its program from the first tick on; and the trace changes no tick. The consumer ends the run. The producer has
+/// returned from its `main` before, and waits.
+#[test]
+fn traces_show_every_hart_by_its_program() {
+    let (traced, silent) = (
+        finished("bare/handover", &[], true),
+        finished("bare/handover", &[], false),
+    );
+    assert_eq!(traced.traces.len(), 2);
+    for (index, trace) in traced.traces.iter().enumerate() {
+        let (one, other) = (
+            &traced.result.variants[index],
+            &silent.result.variants[index],
+        );
+        assert_eq!((one.ticks, &one.flows), (other.ticks, &other.flows));
+        let end =
+            u128::from(one.ticks) * 1_000_000_000 / u128::from(traced.result.ticks_per_second);
+        let end = u64::try_from(end).expect("short");
+        let tracks = slices_of_harts(trace.as_ref().expect("a trace"));
+        println!("{}: {tracks:?}, ends at {end}", one.name);
+        let names: Vec<&str> = tracks.keys().map(String::as_str).collect();
+        assert_eq!(names, ["hart 0", "hart 1"]);
+        let [(first, 0, ran), (second, waits, until)] = &tracks["hart 0"][..] else {
+            panic!("{tracks:?}");
+        };
+        assert_eq!((&first[..], &second[..]), ("producer", "producer waits"));
+        assert!(ran == waits && until.abs_diff(end) <= 1, "{tracks:?}");
+        let [(only, 0, until)] = &tracks["hart 1"][..] else {
+            panic!("{tracks:?}");
+        };
+        assert_eq!(only, "consumer");
+        assert!(until.abs_diff(end) <= 1, "{tracks:?}");
+    }
 }
