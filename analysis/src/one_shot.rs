@@ -128,7 +128,7 @@ impl Bounds {
     /// The same without a response of any task, for this reason.
     fn without(mut self, why: String) -> Self {
         for task in &mut self.tasks.tasks {
-            task.cost = Some(Time(u64::MAX));
+            task.cost = Some(UNBOUNDED);
         }
         self.unbounded = Some(why);
         self
@@ -558,7 +558,7 @@ fn once(
         jobs.push(inside.whole - inside.handlers);
         let whole = inside.whole.saturating_add(interrupt(index) + SWITCH);
         task.cost = Some(match lost[index] {
-            Some(_) => Time(u64::MAX),
+            Some(_) => UNBOUNDED,
             None => mesh.time(whole),
         });
     }

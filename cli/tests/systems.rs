@@ -366,10 +366,22 @@ fn host_files_that_are_not_there_are_bad_input() {
             "folder",
         ),
         (attached.to_owned(), ":3:76: ", "file"),
+        // A link in a folder that is there.
+        (
+            tiled(r#"<module name="m" folder="maps" size="1MiB"/>"#),
+            ":2:28: ",
+            "folder",
+        ),
     ];
     let folder = tempfile::tempdir().expect("a folder");
-    let looked_at = folder.path().join("nosuch.bin");
+    std::fs::create_dir(folder.path().join("maps")).expect("made");
+    let link = folder.path().join("maps").join("link");
+    std::os::unix::fs::symlink("nowhere", &link).expect("made");
     for (description, place, kind) in cases {
+        let looked_at = match description.contains("maps") {
+            true => link.clone(),
+            false => folder.path().join("nosuch.bin"),
+        };
         std::fs::write(folder.path().join("s.xml"), description).expect("writes");
         for command in ["check", "run", "audit"] {
             let output = bulkhead(folder.path(), &[command, "s.xml"]);

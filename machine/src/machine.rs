@@ -672,6 +672,9 @@ impl Machine {
             };
             if let Some(outcome) = outcome {
                 self.settle_waits();
+                if let Some(observer) = &mut self.fabric.observer {
+                    observer.stopped(self.now);
+                }
                 return outcome;
             }
         }

@@ -65,6 +65,8 @@ pub trait Observer: Send {
     fn marker(&mut self, marker: &Marker);
     /// The fate of a frame at a tile's network card or on the cable behind it. Observers need not implement this.
     fn frame(&mut self, _at: Tick, _tile: TileId, _frame: &Frame, _fate: Fate) {}
+    /// The machine has stopped at this moment; it may go on later. Observers need not implement this.
+    fn stopped(&mut self, _at: Tick) {}
     /// The trace as bytes, for the file and for the run's digest. The machine calls it after the run.
     fn bytes(&self) -> Vec<u8>;
     /// Events missing from the trace because there was no room.

@@ -50,7 +50,7 @@ fn count(p: &mut Program, rounds: u64) {
     p.addi(T2, T2, -1).branch(1, T2, ZERO, again);
 }
 
-/// Counts, interrupts hart 1, counts again, and ends the run, with a marker at its last moment.
+/// Counts, interrupts hart 1, counts again, and ends the run.
 fn interrupts_and_ends() -> Program {
     let mut p = Program::default();
     p.li(S0, CLINT_BASE + 4).addi(S1, ZERO, 1);
@@ -58,7 +58,7 @@ fn interrupts_and_ends() -> Program {
     p.sw(S1, S0, 0);
     count(&mut p, 2000);
     p.li(S0, EXIT_BASE).li(S1, 0x5555);
-    p.marker(ZERO, 0x100).sw(S1, S0, 0).spin();
+    p.sw(S1, S0, 0).spin();
     p
 }
 
@@ -75,7 +75,7 @@ fn waits(mask: i32) -> Program {
     p
 }
 
-/// Runs to the end in pieces of this length; its digest, the moment of its marker in ticks, and its slices, if it is traced.
+/// Runs to the end in pieces of this length; its digest, its end, and its slices, if it is traced.
 fn run(
     mut machine: Machine,
     piece: Tick,
@@ -91,9 +91,8 @@ fn run(
         assert!(until <= 2 * LIMIT, "it does not end");
     }
     let bytes = machine.take_observer().map(|observer| observer.bytes());
-    let marker = machine.markers().last().expect("it made one").tick;
     let slices = slices_of_harts(&bytes.unwrap_or_default());
-    (machine.digest(), marker, slices)
+    (machine.digest(), machine.now(), slices)
 }
 
 /// The slices of each hart follow each other from the start to the end of the run. A hart whose interrupt is not enabled waits in one slice, though the interrupt

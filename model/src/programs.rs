@@ -48,7 +48,9 @@ pub(crate) fn check_host_file(
     let Some((name, cause)) = found else { return };
     let help = match kind {
         HostKind::File => "name a file by its path from the folder of the description",
-        HostKind::Folder => "name a folder by its path from the folder of the description",
+        HostKind::Folder => {
+            "name a folder by its path from the folder of the description; it may contain files and folders that can be read"
+        }
     };
     let problem = Problem::Unreadable { name, cause };
     errors.push(Diagnostic::new(problem, node.place(attribute), help));

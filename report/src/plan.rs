@@ -5,7 +5,7 @@
 
 use super::table::{Grid, plain, render};
 use super::verdict::{Outcome, Promise, Verdict};
-use bulkhead_analysis::plan::repair::{Number, Repair};
+use bulkhead_analysis::plan::repair::{Number, Repair, without_bounds};
 use bulkhead_analysis::plan::system::complete::{Run, SystemPlan, SystemRepair};
 use bulkhead_analysis::plan::{Constraint, Kind, Plan, Unit};
 use bulkhead_model::tasks::{Policy, TaskSystem};
@@ -397,13 +397,24 @@ pub fn judged(plan: &Plan, found: &[Repair]) -> String {
         return out;
     }
     let text = repairs(found);
-    out.push_str(if text.is_empty() {
-        "\nNo single change within the search limits repairs it.\n"
+    let endless = without_bounds(&plan.system);
+    out.push_str(&if !endless.is_empty() {
+        beyond_repair(&endless)
+    } else if text.is_empty() {
+        "\nNo single change within the search limits repairs it.\n".to_owned()
     } else {
-        "\nSingle changes that repair it, smallest first:\n"
+        "\nSingle changes that repair it, smallest first:\n".to_owned()
     });
     out.push_str(&text);
     out
+}
+
+/// Why no number of a description repairs it, if costs of these tasks have no bound.
+fn beyond_repair(endless: &[&str]) -> String {
+    format!(
+        "\nNo other number of a task repairs it, because nothing bounds what a job of {} takes; the notes say why.\n",
+        endless.join(", ")
+    )
 }
 
 /// One run of a system: tasks by tile, and flows. The verdict has what fails and what was not judged.

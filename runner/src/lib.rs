@@ -19,6 +19,7 @@ mod ended;
 mod environment;
 pub mod error;
 mod finished;
+mod host_folders;
 pub mod image;
 pub mod loadable;
 mod manifests;

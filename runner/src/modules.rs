@@ -4,6 +4,7 @@
 //! deliberately does not know: what is in the files.
 
 use crate::error::Error;
+use crate::host_folders::DEPTH;
 use crate::place;
 use crate::programs::{Library, Program};
 use bulkhead_filesystem::{BLOCK, FileSystem, Kind, Path as Inside, Status, Store};
@@ -14,8 +15,6 @@ use std::path::{Path, PathBuf};
 
 /// Files and folders that fit in an image, besides those it begins with.
 const INODES: u32 = 256;
-/// Maximum nesting of folders: a link that leads upwards is not a tree.
-const DEPTH: usize = 16;
 
 /// The boot module for a `<module>` of this name. No program has such a name.
 pub fn boot_name(module: &str) -> String {

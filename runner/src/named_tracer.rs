@@ -52,6 +52,10 @@ impl Observer for NamedTracer {
         self.tracer.frame(at, tile, frame, fate);
     }
 
+    fn stopped(&mut self, at: Tick) {
+        self.tracer.stopped(at);
+    }
+
     fn missing(&self) -> Missing {
         self.tracer.missing()
     }

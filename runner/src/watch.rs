@@ -160,6 +160,10 @@ impl Observer for Both {
         self.each(|one| one.frame(at, tile, frame, fate));
     }
 
+    fn stopped(&mut self, at: Tick) {
+        self.each(|one| one.stopped(at));
+    }
+
     fn bytes(&self) -> Vec<u8> {
         self.0
             .as_ref()

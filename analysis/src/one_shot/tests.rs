@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::plan::one_shot::bounds;
+use crate::plan::repair;
 
 /// By hand: ticks of 100, interrupts of 10. A job of 95 takes 105, so it touches a second tick and takes 115.
 #[test]
@@ -253,6 +254,12 @@ fn a_core_with_handlers_that_nobody_states_has_no_bound() {
         assert_eq!(bounds.lost[3], None);
         assert!(bounds.beside().contains(&why), "{}", bounds.beside());
         assert!(bounds.fails_on(&[0]).is_some_and(|one| one.contains(&why)));
+        // Another cost would be another description of the same core, so it repairs nothing.
+        let plan = crate::plan::plan(&bounds.tasks).expect("it can be judged");
+        assert!(!plan.schedulable);
+        assert_eq!(repair::repairs(&bounds.tasks, &plan), []);
+        let named = repair::without_bounds(&bounds.tasks);
+        assert_eq!(named, ["writer", "reader", "neighbour"]);
         // The kernel watches budgets all the same; more operations of whoever may be late count.
         let mut budgets = bounds.jobs.iter().zip(&none.jobs);
         assert!(budgets.all(|(now, before)| (*before..before + 1000).contains(now)));

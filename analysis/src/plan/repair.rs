@@ -10,7 +10,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use bulkhead_model::tasks::{CostPoint, Policy, Share, Task, TaskSystem};
+use bulkhead_model::tasks::{CostPoint, Policy, Share, Task, TaskSystem, UNBOUNDED};
 use bulkhead_model::units::{Rate, Size, Time};
 use serde::Serialize;
 
@@ -167,10 +167,18 @@ struct Knob {
     unit: Unit,
 }
 
+/// The tasks whose costs nothing bounds, by name. They miss whatever they promise, and no number of the description is at fault.
+pub fn without_bounds(system: &TaskSystem) -> Vec<&str> {
+    let all = system.tasks.iter();
+    all.filter(|task| task.cost == Some(UNBOUNDED))
+        .map(|task| task.name.as_str())
+        .collect()
+}
+
 /// Changes that repair `system`, whose plan is `failing`, the relatively smallest first. Empty if the system holds, or if no single change
-/// within reason helps.
+/// within reason helps: beside tasks [`without_bounds`], none does.
 pub fn repairs(system: &TaskSystem, failing: &Plan) -> Vec<Repair> {
-    if failing.schedulable {
+    if failing.schedulable || !without_bounds(system).is_empty() {
         return Vec::new();
     }
     let effort = Effort::of(system);

@@ -666,6 +666,10 @@ impl Observer for Tracer {
         self.show_frame(at, tile, frame, fate);
     }
 
+    fn stopped(&mut self, at: Tick) {
+        self.writer.reach(at.min(self.options.until));
+    }
+
     fn bytes(&self) -> Vec<u8> {
         self.writer.finish()
     }

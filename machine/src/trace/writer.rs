@@ -81,7 +81,7 @@ pub struct Writer {
     open: BTreeMap<Track, u32>,
     /// Last moment of each track, because slices of a track must not overlap.
     last: BTreeMap<Track, u64>,
-    /// The latest moment of any event. What is still open then ends no earlier.
+    /// The moment up to which there may have been events. What is still open ends then.
     latest: u64,
     dropped: u64,
     truncated_at: Option<u64>,
@@ -213,7 +213,7 @@ impl Writer {
             self.details += size;
         }
         append(&mut self.bytes, &packet);
-        self.latest = self.latest.max(tick);
+        self.reach(tick);
         // Not earlier: a name that was not written must not count as known.
         if let Some(new) = packet.interned_data {
             let learn = |map: &mut BTreeMap<String, u64>, names: Vec<Name>| {
@@ -281,6 +281,11 @@ impl Writer {
         let last = self.last.entry(track).or_insert(tick);
         *last = tick.max(*last);
         *last
+    }
+
+    /// What is still open at the end has lasted at least until this moment.
+    pub fn reach(&mut self, tick: u64) {
+        self.latest = self.latest.max(tick);
     }
 
     /// Begins a slice. Returns false if there was no room; the slice is then not open.

@@ -508,7 +508,7 @@ pub enum Parallel {
     Result,
 }
 
-/// A transfer that nothing bounds. No description has it; an analysis of ports may find it.
+/// A cost or a transfer that nothing bounds. No description has it; an analysis of cores and ports may find it.
 pub const UNBOUNDED: Time = Time(u64::MAX);
 
 /// Messages from one task to another.

@@ -86,6 +86,7 @@ pub(super) fn build_package(
     let wanted: Vec<&str> = wanted.into_iter().collect();
     let asked = Asked {
         folder: &folder,
+        root: library.root(),
         tasks: packages.values().map(|one| one.1.folder.clone()).collect(),
         names: &wanted,
     };

@@ -5,6 +5,7 @@
 
 use super::{Library, Own, absolute, binaries, binary_of, is_program};
 use crate::error::Error;
+use crate::host_folders::readable;
 use crate::loadable;
 use crate::manifests::metadata;
 use crate::place;
@@ -46,11 +47,14 @@ impl Programs for Library {
     fn unreadable(&self, name: &str, kind: HostKind) -> Option<(String, String)> {
         let path = self.base.join(name);
         let tried = match kind {
-            HostKind::File => input::open(&path, input::BINARY_LIMIT).map(drop),
-            HostKind::Folder => input::entries(&path).map(drop),
+            HostKind::File => {
+                let tried = input::open(&path, input::BINARY_LIMIT).map(drop);
+                tried.map_err(|error| (path, error.to_string()))
+            }
+            HostKind::Folder => readable(&path),
         };
-        let error = tried.err()?;
-        Some((path.display().to_string(), error.to_string()))
+        let (path, why) = tried.err()?;
+        Some((path.display().to_string(), why))
     }
 
     fn application_refusal(&self, name: &str) -> Option<(String, String)> {

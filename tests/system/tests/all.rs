@@ -22,6 +22,7 @@ mod determinism;
 mod doorbells;
 mod failures;
 mod faults;
+mod figures;
 mod firmware;
 mod flows;
 mod folders;

@@ -237,8 +237,8 @@ fn slices_of_harts(trace: &[u8]) -> BTreeMap<String, Vec<(String, u64, u64)>> {
     all
 }
 
-/// Each hart of a cluster has a track of its own in the trace, with the name of its program from the first tick on; and the trace changes no tick. The consumer ends the run. The producer has
-/// returned from its `main` before, and waits.
+/// Each hart of a cluster has a track of its own in the trace, with the name of its program from the first tick on; its slices add up to the run, and the trace changes no tick. The consumer ends
+/// the run. The producer has returned from its `main` before, and waits.
 #[test]
 fn traces_show_every_hart_by_its_program() {
     let (traced, silent) = (
@@ -263,11 +263,11 @@ fn traces_show_every_hart_by_its_program() {
             panic!("{tracks:?}");
         };
         assert_eq!((&first[..], &second[..]), ("producer", "producer waits"));
-        assert!(ran == waits && until.abs_diff(end) <= 1, "{tracks:?}");
+        assert_eq!((ran, *until), (waits, end), "{tracks:?}");
         let [(only, 0, until)] = &tracks["hart 1"][..] else {
             panic!("{tracks:?}");
         };
         assert_eq!(only, "consumer");
-        assert!(until.abs_diff(end) <= 1, "{tracks:?}");
+        assert_eq!(*until, end, "{tracks:?}");
     }
 }
