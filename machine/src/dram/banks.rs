@@ -242,9 +242,28 @@ impl Banks {
         self.of_bank(command).latest(bus).latest(self.command)
     }
 
+    /// When the last constraint of a command ends.
+    pub fn allows(&self, command: Command) -> Tick {
+        let bus = match command {
+            Command::Column { write: true, .. } => self.write.until,
+            Command::Column { write: false, .. } => self.read.until,
+            Command::Activate { .. } | Command::Precharge { .. } => 0,
+        };
+        self.bank_allows(command).max(bus).max(self.command.until)
+    }
+
     /// From when on only the buses keep a command from being issued.
     pub fn bank_allows(&self, command: Command) -> Tick {
-        self.of_bank(command).until
+        match command {
+            Command::Activate { bank, .. } => self.banks[bank as usize]
+                .activate
+                .until
+                .max(self.activate.until)
+                .max(self.activates[0].until)
+                .max(self.refreshed.until),
+            Command::Precharge { bank } => self.banks[bank as usize].precharge.until,
+            Command::Column { bank, .. } => self.banks[bank as usize].column.until,
+        }
     }
 
     /// The constraint that holds a command back, apart from the buses.

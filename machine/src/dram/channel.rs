@@ -66,7 +66,7 @@ impl Segment {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Choice {
     /// A command for a segment of the active queue.
     Command {
@@ -85,11 +85,15 @@ pub(super) enum Choice {
 /// The needs of the visible segments at a bank. Valid for one decision.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Wish {
-    pub(super) decision: u64,
+    decision: u64,
     /// The oldest segment.
-    pub(super) oldest: usize,
+    oldest: usize,
+    /// The open row.
+    open: Option<u64>,
     /// Segments that want the open row.
-    pub(super) wanted: u32,
+    wanted: u32,
+    /// The oldest read and the oldest write among them.
+    hits: [Option<usize>; 2],
 }
 
 #[derive(Clone, Debug)]
@@ -109,6 +113,8 @@ pub(super) struct Channel {
     /// Bursts that passed the oldest segment of `queue`, and of `writes`.
     pub(super) passed: [u32; 2],
     pub(super) wishes: Vec<Wish>,
+    /// The banks of the visible segments. Valid for one decision.
+    pub(super) wishing: Vec<u32>,
     pub(super) decisions: u64,
     /// Slots: the requesters, the most recently served one last.
     pub(super) served: Vec<Owner>,
@@ -135,6 +141,7 @@ impl Channel {
             owed: 0,
             passed: [0; 2],
             wishes: vec![Wish::default(); banks as usize],
+            wishing: Vec::new(),
             decisions: 0,
             served: Vec::new(),
             shares: None,
@@ -147,8 +154,7 @@ impl Channel {
     /// The segments that the policy may serve now, oldest first.
     pub(super) fn active(&self, config: &ControllerConfig) -> &[Segment] {
         if self.draining {
-            let posted = self.writes.iter().take_while(|s| s.posted).count();
-            &self.writes[..posted]
+            &self.writes[..self.first_unposted()]
         } else {
             let limit = match config.policy {
                 Policy::Slots => usize::MAX,
@@ -156,6 +162,16 @@ impl Channel {
             };
             &self.queue[..self.queue.len().min(limit)]
         }
+    }
+
+    /// The place of the first write that is not posted.
+    pub(super) fn first_unposted(&self) -> usize {
+        self.writes.partition_point(|s| s.posted)
+    }
+
+    /// The writes that are not posted.
+    pub(super) fn unposted(&self) -> &[Segment] {
+        &self.writes[self.first_unposted()..]
     }
 
     pub(super) fn active_mut(&mut self) -> &mut Vec<Segment> {
@@ -166,8 +182,8 @@ impl Channel {
         }
     }
 
-    /// Whether writes are drained from `now` on.
-    pub(super) fn turn(&mut self, limits: WriteQueue, now: Tick) {
+    /// Decides whether writes are drained from `now` on. Returns whether that changes.
+    pub(super) fn turn(&mut self, limits: WriteQueue, now: Tick) -> bool {
         let reads = !self.queue.is_empty();
         let full = self.writes.last().is_some_and(|s| !s.posted);
         let high = full || self.posted >= limits.high;
@@ -179,12 +195,14 @@ impl Channel {
         } else {
             above
         };
-        if drain != self.draining {
+        let turns = drain != self.draining;
+        if turns {
             self.draining = drain;
             self.floor = self.floor.max(now);
             self.owed = self.drained.min(limits.size);
             self.drained = 0;
         }
+        turns
     }
 
     /// Counts a moved burst of a segment: against the limits of a drain or of reads, and against the cap if it `passes` the oldest segment.
@@ -211,7 +229,12 @@ impl Channel {
         self.decisions += 1;
         let chosen = match config.policy {
             Policy::Slots => choose_slot(self, config),
-            _ => choose(self, config),
+            _ => {
+                let chosen = choose(self, config);
+                #[cfg(test)]
+                assert_eq!(chosen, tests::choose_plainly(self, config), "{self:?}");
+                chosen
+            }
         };
         let due = self.banks.refresh_due();
         match chosen {
@@ -248,67 +271,98 @@ pub(super) fn next_command(banks: &Banks, segment: &Segment, close: bool) -> Com
 }
 
 /// First come first served, or first ready: the command that can be issued first, columns before rows, and the oldest of those.
+///
+/// Segments become ready in the order of arrival. So among those that want the open row of a bank in one direction, none can be accessed
+/// before the oldest one, and if that one may not pass, none may. Rows are closed and opened for the oldest segment of a bank. At most
+/// three segments of each bank are therefore compared.
 fn choose(channel: &mut Channel, config: &ControllerConfig) -> Option<(Tick, Choice)> {
     let decision = channel.decisions;
     let mut wishes = std::mem::take(&mut channel.wishes);
+    let mut wishing = std::mem::take(&mut channel.wishing);
+    wishing.clear();
     let active = channel.active(config);
+    let banks = &channel.banks;
     for (k, segment) in active.iter().enumerate() {
         let wish = &mut wishes[segment.bank as usize];
         if wish.decision != decision {
+            wishing.push(segment.bank);
             *wish = Wish {
                 decision,
                 oldest: k,
+                open: banks.open(segment.bank).map(|open| open.row),
                 wanted: 0,
+                hits: [None; 2],
             };
         }
-        let open = channel.banks.open(segment.bank);
-        wish.wanted += u32::from(open.is_some_and(|open| open.row == segment.row));
+        if wish.open == Some(segment.row) {
+            wish.wanted += 1;
+            wish.hits[usize::from(segment.write)].get_or_insert(k);
+        }
     }
+    let cap = match config.policy {
+        Policy::FirstReady { cap } => Some(cap),
+        Policy::Fcfs | Policy::Slots => None,
+    };
+    let in_order = cap.is_none();
     let passed = channel.passed[usize::from(channel.draining)];
+    let spent = cap.is_some_and(|cap| passed >= cap);
     // From here on, only the data bus holds the oldest segment back.
     let free = active.first().map(|first| {
-        let command = next_command(&channel.banks, first, false);
-        (
-            first.bank,
-            channel.banks.bank_allows(command).max(first.ready),
-        )
+        let command = next_command(banks, first, false);
+        (first.bank, banks.bank_allows(command).max(first.ready))
     });
     let mut best: Option<((Tick, bool, usize), Choice)> = None;
-    for (k, segment) in active.iter().enumerate() {
-        let wish = wishes[segment.bank as usize];
-        let oldest = wish.oldest == k;
-        let close = config.closed_page && segment.bursts == 1 && wish.wanted == 1;
-        let command = next_command(&channel.banks, segment, close);
-        let column = matches!(command, Command::Column { .. });
-        let until = channel.banks.constraint(command).until;
-        let at = until.max(segment.ready).max(channel.floor);
-        let passes =
-            column && k > 0 && free.is_some_and(|(bank, from)| segment.bank == bank || at >= from);
-        let allowed = match config.policy {
-            Policy::FirstReady { cap } => {
-                let spent = passed >= cap;
-                match command {
-                    Command::Column { .. } => !(passes && spent),
-                    Command::Activate { .. } => oldest,
-                    Command::Precharge { .. } => oldest && (wish.wanted == 0 || (k == 0 && spent)),
-                }
-            }
-            Policy::Fcfs | Policy::Slots => oldest && (k == 0 || !column),
-        };
-        if !allowed {
-            continue;
-        }
-        let key = (at, !column, k);
+    let mut offer = |at: Tick, segment: usize, command: Command, passes: bool| {
+        let row = !matches!(command, Command::Column { .. });
+        let key = (at, row, segment);
         if best.is_none_or(|(least, _)| key < least) {
             let choice = Choice::Command {
-                segment: k,
+                segment,
                 command,
                 passes,
             };
             best = Some((key, choice));
         }
+    };
+    let at = |segment: &Segment, command: Command| {
+        let until = banks.allows(command);
+        until.max(segment.ready).max(channel.floor)
+    };
+    for &bank in &wishing {
+        let wish = wishes[bank as usize];
+        for k in wish.hits.into_iter().flatten() {
+            if in_order && k > 0 {
+                continue;
+            }
+            let segment = &active[k];
+            let close = config.closed_page && segment.bursts == 1 && wish.wanted == 1;
+            let write = segment.write;
+            let command = Command::Column { bank, write, close };
+            let at = at(segment, command);
+            let passes = k > 0 && free.is_some_and(|(first, from)| bank == first || at >= from);
+            if !(passes && spent) {
+                offer(at, k, command, passes);
+            }
+        }
+        let k = wish.oldest;
+        let segment = &active[k];
+        let row = segment.row;
+        match wish.open {
+            Some(open) if open == row => {}
+            Some(_) => {
+                if in_order || wish.wanted == 0 || (k == 0 && spent) {
+                    let command = Command::Precharge { bank };
+                    offer(at(segment, command), k, command, false);
+                }
+            }
+            None => {
+                let command = Command::Activate { bank, row };
+                offer(at(segment, command), k, command, false);
+            }
+        }
     }
     channel.wishes = wishes;
+    channel.wishing = wishing;
     best.map(|((at, ..), choice)| (at, choice))
 }
 
@@ -333,3 +387,7 @@ fn choose_slot(channel: &Channel, config: &ControllerConfig) -> Option<(Tick, Ch
     let (segment, _) = ready.min_by_key(|(k, s)| (last(s.requester), *k))?;
     Some((at, Choice::Slot { segment }))
 }
+
+#[cfg(test)]
+#[path = "channel_tests.rs"]
+mod tests;

@@ -30,6 +30,7 @@ use crate::ledger::{Ledger, Resource};
 use crate::noc::Account;
 use crate::types::{Owner, Tick, TileId, align};
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 
 /// A request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,6 +88,8 @@ pub struct Controller<T> {
     slot: Tick,
     channels: Vec<Channel>,
     requests: FxHashMap<u64, Waiting<T>>,
+    /// How often each burst is in a write queue, by its address.
+    posted: FxHashMap<u64, u32>,
     arrived: u64,
     served: Vec<Served<T>>,
     statistics: DramStatistics,
@@ -113,6 +116,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
             tile,
             channels: vec![channel; config.map.channels as usize],
             requests: FxHashMap::default(),
+            posted: FxHashMap::default(),
             arrived: 0,
             served: Vec::new(),
             statistics: DramStatistics::default(),
@@ -256,6 +260,15 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         self.requests.insert(number, waiting);
         for &(index, segment) in &segments {
             let channel = &mut self.channels[index as usize];
+            let before = if late {
+                &channel.writes
+            } else {
+                &channel.queue
+            };
+            assert!(
+                before.last().is_none_or(|last| last.ready <= ready),
+                "{segment:?} comes before one that arrived before it: {before:?}"
+            );
             if channel.next.is_none() {
                 // No decision was made meanwhile, so all due refreshes have happened.
                 while channel.banks.refresh_due() <= ready {
@@ -273,21 +286,14 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         for (index, _) in segments {
             self.post(index as usize, ready);
             // Earlier requests need not wait until the new one is ready.
-            self.look(index as usize, ready - self.config.frontend);
+            self.arrive(index as usize, number, late, ready - self.config.frontend);
         }
     }
 
     /// Whether each burst of `first..=last` is in a write queue.
     fn is_posted(&self, first: u64, last: u64) -> bool {
-        let burst = self.config.burst_bytes;
-        self.config.write_queue.is_some()
-            && (first..=last).step_by(burst as usize).all(|address| {
-                let channel = &self.channels[self.config.map.place(address).channel as usize];
-                channel.writes.iter().any(|s| {
-                    let end = s.address + u64::from(s.bursts) * burst;
-                    s.posted && (s.address..end).contains(&address)
-                })
-            })
+        let mut bursts = (first..=last).step_by(self.config.burst_bytes as usize);
+        !self.posted.is_empty() && bursts.all(|address| self.posted.contains_key(&address))
     }
 
     /// Posts the writes that fit, no earlier than `now`.
@@ -297,13 +303,18 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         };
         let channel = &mut self.channels[index];
         let mut partly = Vec::new();
-        for segment in channel.writes.iter_mut().skip_while(|s| s.posted) {
+        let first = channel.first_unposted();
+        for segment in &mut channel.writes[first..] {
             // A write larger than the whole queue gets the queue to itself.
             if channel.posted > 0 && channel.posted + segment.bursts > limits.size {
                 break;
             }
             channel.posted += segment.bursts;
             segment.posted = true;
+            for burst in 0..u64::from(segment.bursts) {
+                let address = segment.address + burst * self.config.burst_bytes;
+                *self.posted.entry(address).or_default() += 1;
+            }
             let number = segment.request;
             let waiting = waiting(&mut self.requests, segment);
             waiting.segments -= 1;
@@ -335,16 +346,37 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
             channel.turn(limits, now);
         }
         channel.next = channel.choose(&self.config);
-        self.block(index);
+        self.block(index, 0);
     }
 
-    /// Notes, for each request waiting at a channel, the constraint that delays it longest.
-    fn block(&mut self, index: usize) {
+    /// Chooses a channel's next decision after request `number` arrived at `now`: a write for the write queue, if it is `late`. What may not
+    /// be served now changes no choice, and no constraint of those that wait.
+    fn arrive(&mut self, index: usize, number: u64, late: bool, now: Tick) {
+        let channel = &mut self.channels[index];
+        let turns = match self.config.write_queue {
+            Some(limits) => channel.turn(limits, now),
+            None => false,
+        };
+        if turns || late == channel.draining {
+            channel.next = channel.choose(&self.config);
+        }
+        #[cfg(test)]
+        {
+            let again = channel.choose(&self.config);
+            assert_eq!(channel.next, again, "{channel:?}");
+        }
+        let old = channel.queue.partition_point(|s| s.request < number);
+        // With several channels, the account of an older request may have moved on to this one.
+        let all = turns || self.channels.len() > 1;
+        self.block(index, if all { 0 } else { old });
+    }
+
+    /// Notes, for each request waiting at a channel from a place in its queue on, the constraint that delays it longest.
+    fn block(&mut self, index: usize, from: usize) {
         let channel = &self.channels[index];
         let visible = channel.active(&self.config).len();
         let slots = self.config.policy == Policy::Slots;
-        let unposted = channel.writes.iter().filter(|s| !s.posted);
-        for (k, segment) in channel.queue.iter().enumerate() {
+        for (k, segment) in channel.queue.iter().enumerate().skip(from) {
             let waiting = waiting(&mut self.requests, segment);
             if waiting.oldest != segment.index {
                 continue;
@@ -361,7 +393,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 (_, part) => resource(part, self.tile),
             };
         }
-        for segment in unposted {
+        for segment in channel.unposted() {
             waiting(&mut self.requests, segment).blocked = Constraint::FREE;
         }
     }
@@ -369,8 +401,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
     /// Records the waits of all requests at a channel up to `at`, and whom the policy chose.
     fn settle(&mut self, index: usize, at: Tick, chosen: Chosen, ledger: &mut Ledger) {
         let channel = &self.channels[index];
-        let unposted = channel.writes.iter().filter(|s| !s.posted);
-        for segment in channel.queue.iter().chain(unposted) {
+        for segment in channel.queue.iter().chain(channel.unposted()) {
             let w = waiting(&mut self.requests, segment);
             if w.oldest != segment.index {
                 continue;
@@ -523,6 +554,14 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         }
         self.statistics.bus_busy += burst;
         let start = segment.began.take().map_or(at, |(began, _)| began);
+        if segment.posted
+            && let Entry::Occupied(mut times) = self.posted.entry(segment.address)
+        {
+            *times.get_mut() -= 1;
+            if *times.get() == 0 {
+                times.remove();
+            }
+        }
         segment.address += self.config.burst_bytes;
         segment.bursts -= 1;
         let segment = *segment;
@@ -572,7 +611,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
     /// The account of a request follows its first segment with bursts left.
     fn follow(&mut self, number: u64) {
         let left = self.channels.iter().flat_map(|c| {
-            let unposted = c.writes.iter().filter(|s| !s.posted);
+            let unposted = c.unposted();
             c.queue.iter().chain(unposted)
         });
         let oldest = left.filter(|s| s.request == number).map(|s| s.index).min();
