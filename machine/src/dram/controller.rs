@@ -369,6 +369,24 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         // With several channels, the account of an older request may have moved on to this one.
         let all = turns || self.channels.len() > 1;
         self.block(index, if all { 0 } else { old });
+        #[cfg(test)]
+        {
+            let noted = self.blocked(index);
+            self.block(index, 0);
+            assert_eq!(noted, self.blocked(index));
+        }
+    }
+
+    /// What delays each request waiting at a channel.
+    #[cfg(test)]
+    fn blocked(&self, index: usize) -> Vec<String> {
+        let channel = &self.channels[index];
+        let all = channel.queue.iter().chain(channel.unposted());
+        let of = |segment: &Segment| {
+            let one = &self.requests[&segment.request];
+            format!("{}: {:?} {:?}", segment.request, one.blocked, one.resource)
+        };
+        all.map(of).collect()
     }
 
     /// Notes, for each request waiting at a channel from a place in its queue on, the constraint that delays it longest.
