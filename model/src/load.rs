@@ -32,6 +32,16 @@ pub struct LoadOptions<'a> {
     pub open: bool,
 }
 
+impl LoadOptions<'_> {
+    /// The default with these changes: what `--set` asks for.
+    pub fn with_changes(changes: &[String]) -> Self {
+        Self {
+            overrides: changes.to_vec(),
+            ..Self::default()
+        }
+    }
+}
+
 /// Loads a system and all its variants from a file or by a name of the catalog.
 pub fn load_system(path: impl AsRef<Path>, options: &LoadOptions<'_>) -> Result<System, Errors> {
     let path = path.as_ref();

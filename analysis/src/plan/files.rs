@@ -53,10 +53,7 @@ pub fn unit(text: Option<&str>) -> Result<Time, InputError> {
 /// # Errors
 /// Whatever is wrong with the file.
 pub fn assumed(path: &Path, set: &[String]) -> Result<Option<String>, InputError> {
-    let options = LoadOptions {
-        overrides: set.to_vec(),
-        ..LoadOptions::default()
-    };
+    let options = LoadOptions::with_changes(set);
     if root(path, &options) != Root::OneShot {
         return Ok(None);
     }
@@ -70,10 +67,7 @@ pub fn assumed(path: &Path, set: &[String]) -> Result<Option<String>, InputError
 /// # Errors
 /// Whatever is wrong with the file.
 pub fn clocks(path: &Path, set: &[String]) -> Result<Vec<ClockBound>, InputError> {
-    let options = LoadOptions {
-        overrides: set.to_vec(),
-        ..LoadOptions::default()
-    };
+    let options = LoadOptions::with_changes(set);
     if root(path, &options) != Root::OneShot {
         return Ok(Vec::new());
     }
@@ -91,10 +85,7 @@ pub fn load(
     set: &[String],
     meaning: &Meaning,
 ) -> Result<Option<TaskSystem>, InputError> {
-    let options = LoadOptions {
-        overrides: set.to_vec(),
-        ..LoadOptions::default()
-    };
+    let options = LoadOptions::with_changes(set);
     let policy = match &meaning.policy {
         None => None,
         Some(word) => Some(Policy::of_word(word).ok_or_else(|| {

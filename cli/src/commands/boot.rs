@@ -32,10 +32,7 @@ pub fn boot(options: &Boot) -> Outcome {
     }
     let mut text = String::new();
     // Only the host can know it.
-    let load = LoadOptions {
-        overrides: options.set.clone(),
-        ..LoadOptions::default()
-    };
+    let load = LoadOptions::with_changes(&options.set);
     let platform = load_platform(&options.platform, &load)?;
     // A larger file is no such image.
     if let Ok(image) = input::read(&options.elf, MOST)

@@ -26,10 +26,7 @@ use std::path::Path;
 
 /// Validates a description and says what is in it.
 pub fn check(options: &Check) -> Outcome {
-    let load = LoadOptions {
-        overrides: options.set.clone(),
-        ..LoadOptions::default()
-    };
+    let load = LoadOptions::with_changes(&options.set);
     if bulkhead_model::root(&options.system, &load) == Root::Platform {
         let platform = load_platform(&options.system, &load)?;
         convert(&platform).check().map_err(Error::from)?;
@@ -199,10 +196,7 @@ fn check_tasks(
 
 /// Programs of a one-shot system that are not there, if the machine takes its chip; nothing for other files.
 fn absent_programs(options: &Check) -> Result<Vec<String>, Error> {
-    let load = LoadOptions {
-        overrides: options.set.clone(),
-        ..LoadOptions::default()
-    };
+    let load = LoadOptions::with_changes(&options.set);
     if bulkhead_model::root(&options.system, &load) != Root::OneShot {
         return Ok(Vec::new());
     }

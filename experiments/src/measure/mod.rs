@@ -151,10 +151,7 @@ struct Draft {
 /// # Errors
 /// If the platform does not exist or cannot run programs without a kernel, or a program failed.
 pub fn measure(options: &Options, progress: &dyn Progress) -> Result<Measurement, Error> {
-    let load = LoadOptions {
-        overrides: options.overrides.clone(),
-        ..LoadOptions::default()
-    };
+    let load = LoadOptions::with_changes(&options.overrides);
     let platform = load_platform(&options.platform, &load)?;
     let drafts = drafts(&platform, options);
     let ports = ports::Cores::of(&platform);
