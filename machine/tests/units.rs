@@ -394,7 +394,7 @@ fn a_tile_may_send_to_itself() {
 }
 
 /// See the end of the next test.
-const GOLDEN: &str = "ee019a43b291c9d1ab9e6fd3a597543328cf81ca2bfe746a8bf2b0ef3821bdf4";
+const GOLDEN: &str = "6fa6122fd3f725b812c1630e90aedf2a432bef2082a1b41dbef8555fa08bb7d2";
 
 #[test]
 fn a_trace_is_valid_repeatable_and_free() {
