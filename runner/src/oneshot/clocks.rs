@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn errors_and_bounds_by_hand() {
         let event = |kind, value| MarkerEvent {
-            at: 2_400_000,
+            at: 1_200_000,
             tile: 1,
             activity: 0,
             kind,
@@ -260,21 +260,21 @@ mod tests {
             event(marker::CLOCK, correction),
             event(marker::CLOCK_ERROR, 12),
         ]);
-        // A count has 4 ticks.
-        let all = clocks.results(24_000_000);
+        // A count has 2 ticks.
+        let all = clocks.results(12_000_000);
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].correction, -600_050);
         assert_eq!(
             (all[0].synchronised.error, all[0].synchronised.bound),
-            (40, 4 * (12 + 60 + 1))
+            (20, 2 * (12 + 60 + 1))
         );
         assert_eq!(
             (all[0].end.error, all[0].end.bound),
-            (4 * 550, 4 * (12 + 600 + 1))
+            (2 * 550, 2 * (12 + 600 + 1))
         );
         // Its tick 10 began 550 counts early, as it is fast.
-        let tick = clocks.tick(1, 24_000_000).expect("it is a core");
-        assert!((4 * 549..=4 * 551).contains(&(24_000_000 - tick)), "{tick}");
-        assert_eq!(clocks.tick(0, 24_000_001), Some(24_000_000));
+        let tick = clocks.tick(1, 12_000_000).expect("it is a core");
+        assert!((2 * 549..=2 * 551).contains(&(12_000_000 - tick)), "{tick}");
+        assert_eq!(clocks.tick(0, 12_000_001), Some(12_000_000));
     }
 }
