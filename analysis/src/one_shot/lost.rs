@@ -39,11 +39,11 @@ pub(super) fn lost(system: &OneShot, platform: &Platform) -> Vec<Option<String>>
     }
     let tasks = &system.tasks;
     if let Some(why) = no_time {
-        // Both ends compare their clocks, and the time comes from a core whose messages nothing bounds.
+        // Both ends compare their clocks, and the time comes from a core whose messages nothing bounds. Two tasks of one core have one clock.
         let compare = |channel: &&Channel| channel.notify || channel.parallel.is_some();
         for channel in tasks.channels.iter().filter(compare) {
-            for task in [channel.from, channel.to] {
-                let own = system.core(task);
+            let ends = [channel.from, channel.to].map(|task| system.core(task));
+            for own in ends.into_iter().filter(|_| ends[0] != ends[1]) {
                 let why = format!("core {own} compares its clock with others: {why}");
                 cores.entry(own).or_insert(why);
             }

@@ -294,3 +294,67 @@ fn stated_handlers_are_in_responses_and_locks_and_not_in_budgets() {
     assert_eq!(long.lost[3], None);
     assert_eq!(responses(&long)[3], responses(&none)[3]);
 }
+
+/// Core 0 gives all others the time. If it is slow, whoever compares clocks with it has no bound; two tasks of one core, and whoever asks no clock, keep theirs.
+#[test]
+fn tasks_that_compare_clocks_are_lost_with_their_master() {
+    let lost = |channel: &str, is_slow: bool| {
+        // A job that hands out slices waits for their results.
+        let wait = match channel.contains("answers") {
+            true => r#"wait="1ms""#,
+            false => "",
+        };
+        let task = |name: &str, core: u16, priority: u8, more: &str| {
+            format!(
+                r#"<task name="{name}" program="p::A" core="{core}" priority="{priority}" period="5ms" cost="1us" {more}/>"#
+            )
+        };
+        let tasks = [
+            task("time", 0, 1, ""),
+            task("a", 1, 1, wait),
+            task("b", 2, 1, wait),
+            task("c", 1, 2, ""),
+            task("alone", 3, 1, ""),
+        ];
+        let text = format!(
+            r#"<system name="s" paradigm="one-shot" platform="epiphany3-clocks" duration="10ms">{}{channel}</system>"#,
+            tasks.concat()
+        );
+        let system = bulkhead_model::load_system_text("s", &text, &Default::default());
+        let system = system.unwrap_or_else(|errors| panic!("{errors}"));
+        let mut platform = system.platform.clone();
+        if is_slow {
+            platform.tiles[0].pipeline.branch_penalty = 4;
+        }
+        let found = bounds(system.one_shot.as_ref().expect("it is one"), &platform);
+        assert_eq!(found.unbounded, None);
+        found.lost
+    };
+    let notified = r#"<channel name="x" from="a" to="b" size="8B" notify="true"/>"#;
+    let section = r#"<channel name="x" from="a" to="b" size="8B"/><channel name="y" from="b" to="a" size="8B" answers="x"/>"#;
+    let sampled = r#"<channel name="x" from="a" to="b" size="8B"/>"#;
+    let of_one_core = r#"<channel name="x" from="a" to="c" size="8B" notify="true"/>"#;
+    for channel in [notified, section, sampled, of_one_core] {
+        assert!(
+            lost(channel, false).iter().all(Option::is_none),
+            "{channel}"
+        );
+        let lost = lost(channel, true);
+        let own = lost[0].as_deref().expect("it is slow");
+        assert!(own.contains("on core 0, pipeline"), "{own}");
+        assert_eq!(lost[4], None);
+        let compares = channel == notified || channel == section;
+        for task in 1..4 {
+            let why = lost[task].as_deref().unwrap_or("none");
+            let core = if task == 2 { 2 } else { 1 };
+            let said = format!("core {core} compares its clock with others: ");
+            match compares {
+                true => assert!(
+                    why.starts_with(&said) && why.contains("branch-penalty"),
+                    "{why}"
+                ),
+                false => assert_eq!(why, "none", "{channel}"),
+            }
+        }
+    }
+}
