@@ -344,8 +344,8 @@ fn tasks_that_compare_clocks_are_lost_with_their_master() {
         assert!(own.contains("on core 0, pipeline"), "{own}");
         assert_eq!(lost[4], None);
         let compares = channel == notified || channel == section;
-        for task in 1..4 {
-            let why = lost[task].as_deref().unwrap_or("none");
+        for (task, lost) in lost.iter().enumerate().take(4).skip(1) {
+            let why = lost.as_deref().unwrap_or("none");
             let core = if task == 2 { 2 } else { 1 };
             let said = format!("core {core} compares its clock with others: ");
             match compares {
