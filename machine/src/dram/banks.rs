@@ -234,48 +234,44 @@ impl Banks {
 
     /// The constraint that delays a command longest.
     pub fn constraint(&self, command: Command) -> Constraint {
-        let bus = match command {
-            Command::Column { write: true, .. } => self.write,
-            Command::Column { write: false, .. } => self.read,
-            Command::Activate { .. } | Command::Precharge { .. } => Constraint::FREE,
-        };
-        self.of_bank(command).latest(bus).latest(self.command)
+        let [first, others @ ..] = self.of_bank(command);
+        let others = others.into_iter().chain(self.of_buses(command));
+        others.fold(*first, |latest, one| latest.latest(*one))
     }
 
     /// When the last constraint of a command ends.
     pub fn allows(&self, command: Command) -> Tick {
-        let bus = match command {
-            Command::Column { write: true, .. } => self.write.until,
-            Command::Column { write: false, .. } => self.read.until,
-            Command::Activate { .. } | Command::Precharge { .. } => 0,
-        };
-        self.bank_allows(command).max(bus).max(self.command.until)
+        let buses = self.of_buses(command).map(|one| one.until);
+        buses.into_iter().fold(self.bank_allows(command), Tick::max)
     }
 
     /// From when on only the buses keep a command from being issued.
     pub fn bank_allows(&self, command: Command) -> Tick {
-        match command {
-            Command::Activate { bank, .. } => self.banks[bank as usize]
-                .activate
-                .until
-                .max(self.activate.until)
-                .max(self.activates[0].until)
-                .max(self.refreshed.until),
-            Command::Precharge { bank } => self.banks[bank as usize].precharge.until,
-            Command::Column { bank, .. } => self.banks[bank as usize].column.until,
-        }
+        let bank = self.of_bank(command).map(|one| one.until);
+        bank.into_iter().fold(0, Tick::max)
     }
 
-    /// The constraint that holds a command back, apart from the buses.
-    fn of_bank(&self, command: Command) -> Constraint {
+    /// The constraints of the buses.
+    fn of_buses(&self, command: Command) -> [&Constraint; 2] {
+        let data = match command {
+            Command::Column { write: true, .. } => &self.write,
+            Command::Column { write: false, .. } => &self.read,
+            Command::Activate { .. } | Command::Precharge { .. } => &Constraint::FREE,
+        };
+        [data, &self.command]
+    }
+
+    /// The constraints that hold a command back, apart from the buses. (A command that has fewer has one of them again.)
+    fn of_bank(&self, command: Command) -> [&Constraint; 4] {
         match command {
-            Command::Activate { bank, .. } => self.banks[bank as usize]
-                .activate
-                .latest(self.activate)
-                .latest(self.activates[0])
-                .latest(self.refreshed),
-            Command::Precharge { bank } => self.banks[bank as usize].precharge,
-            Command::Column { bank, .. } => self.banks[bank as usize].column,
+            Command::Activate { bank, .. } => [
+                &self.banks[bank as usize].activate,
+                &self.activate,
+                &self.activates[0],
+                &self.refreshed,
+            ],
+            Command::Precharge { bank } => [&self.banks[bank as usize].precharge; 4],
+            Command::Column { bank, .. } => [&self.banks[bank as usize].column; 4],
         }
     }
 

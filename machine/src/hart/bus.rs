@@ -268,7 +268,9 @@ pub trait Bus {
     /// The hart has used a line again without asking: the order of use changes, and `times` such uses are counted, of this line and others.
     /// `place` is that of the byte at `physical`.
     fn again(&mut self, physical: u64, place: Place, times: u64) {
-        let _ = (physical, place, times);
+        panic!(
+            "a bus that must be asked is told of {times} uses of {physical:#x} at {place:#x} without asking"
+        )
     }
     /// The place of a byte in the line that the last [`Bus::data`] found, or that has arrived since.
     fn place(&self, physical: u64, write: bool) -> Place;
