@@ -7,12 +7,15 @@
 //!
 //! **Controllers with a queue.** Let `row` be the longest from one column access to the next, if that needs another row: the last
 //! access ends (tRTP, or tCWL + burst + tWR) or tRAS passes, the row is closed (tRP), activations before it use up the four of their
-//! window (tRRD, tFAW), the row is opened (tRCD), and each of the three commands finds the command bus taken once by a younger
-//! request (what else such a command costs is its request's own). Where younger requests are waited for, one that has just come may
+//! window, the row is opened (tRCD), and each of the three commands finds the command bus taken once by a younger
+//! request (what else such a command costs is its request's own; where columns are accessed in order, the oldest request's commands go first). When its bank lets a row be opened, all activations of others are past,
+//! and each is tRRD after the one before: so the window costs tFAW - 3 tRRD, or tRRD. Where younger requests are waited for, one that has just come may
 //! spend all of its front end meanwhile, if that takes longer than the row has to stay open. Let `turn` be the longest from one column
 //! access to the next in an open row: the burst, or the turn-around of the bus.
-//! - `fcfs`: columns are accessed in order of arrival, so nobody comes between the bursts of an access: `row + turn` for its first
-//!   burst of each row, a burst for each other.
+//! - `fcfs`: columns are accessed in order of arrival, so nobody comes between the bursts of an access. Rows are closed and opened for
+//!   the oldest request of a bank, so the last column access of its bank is not after the last one of the channel, and its open row has
+//!   had tRCD of its tRAS then. The bus turns around meanwhile: the longer of `row` and `turn` for its first burst of each row, a burst
+//!   for each other.
 //! - `fr-fcfs`: columns of others may come between its bursts: `turn` for each but the first of a row. From when nothing older is left until it
 //!   is served, at most `cap` bursts pass that hits of its bank or the bus let pass; until each of them, the longer of `turn` and the
 //!   last access of the bank to its precharge goes by, and `turn`. Bursts that pass while its row is closed and opened cost nothing else.
@@ -134,17 +137,30 @@ impl<'a> MemoryTiming<'a> {
         let written = controller.write_cas + self.dram.write_recovery;
         let read = controller.read_to_precharge;
         let left = (self.ticks(written) + self.burst()).max(self.ticks(read));
-        let left = left.max(self.ticks(controller.row_active));
-        match (cap(controller), controller.write_queue) {
-            (None, None) => left,
-            _ => left.max(self.ticks(self.dram.frontend + 1)),
+        if in_order(controller) {
+            let before_column = controller.row_active.min(self.dram.activate);
+            return left.max(self.ticks(controller.row_active - before_column));
         }
+        left.max(self.ticks(controller.row_active.max(self.dram.frontend + 1)))
     }
 
     /// From one column access to the next that needs another row.
     fn row(&self, controller: &Controller) -> Ticks {
-        let gaps = controller.activate_gap.max(controller.four_activates);
-        self.left(controller) + self.ticks(self.dram.precharge + gaps + self.dram.activate + 3)
+        let gap = controller.activate_gap;
+        let window = i64::from(controller.four_activates) - 3 * i64::from(gap);
+        let gaps = u32::try_from(window).map_or(gap, |window| window.max(gap));
+        let taken = if in_order(controller) { 0 } else { 3 };
+        let opened = self.dram.precharge + gaps + self.dram.activate + taken;
+        self.left(controller) + self.ticks(opened)
+    }
+
+    /// From one column access to the first of another access.
+    fn first(&self, controller: &Controller) -> Ticks {
+        let (row, turn) = (self.row(controller), self.turn(controller));
+        match in_order(controller) {
+            true => row.max(turn),
+            false => row + turn,
+        }
     }
 
     /// The cost of the bursts that may pass the oldest access.
@@ -239,7 +255,7 @@ impl<'a> MemoryTiming<'a> {
             latency,
         };
         // At best, the channels share the bursts.
-        let apart = aligned.div_ceil(u64::from(dram.channels()));
+        let shared = aligned.div_ceil(u64::from(dram.channels()));
         let cas = |controller: &Controller| {
             if write {
                 controller.write_cas
@@ -270,7 +286,7 @@ impl<'a> MemoryTiming<'a> {
             Some(controller) if controller.policy == MemoryPolicy::Slots => {
                 let slot = self.slot(controller);
                 let last = self.ticks(dram.activate + cas(controller)) + burst;
-                let least = (apart - 1) * slot + last;
+                let least = (shared - 1) * slot + last;
                 let mut steps = vec![step(slot, 0, slot); bursts as usize];
                 for (k, step) in steps.iter_mut().enumerate() {
                     step.input = input;
@@ -282,7 +298,7 @@ impl<'a> MemoryTiming<'a> {
                 (steps, least)
             }
             Some(controller) => {
-                let each = self.row(controller) + self.turn(controller);
+                let each = self.first(controller);
                 let rows = match (controller.write_queue.is_some(), controller.bank_map) {
                     (true, _) | (_, Spread::Burst) => bursts,
                     _ if controller.channels > 1 && controller.channel_map == Spread::Burst => {
@@ -291,9 +307,11 @@ impl<'a> MemoryTiming<'a> {
                     // Rows are powers of two, and not smaller than a burst.
                     _ => bursts.min((bytes - 1) / dram.row.0.max(1) + 2),
                 };
-                let gap = match cap(controller) {
-                    Some(_) => self.turn(controller),
-                    None => burst.max(self.ticks(controller.column_gap)) + self.cycle,
+                let apart = burst.max(self.ticks(controller.column_gap));
+                let gap = match (cap(controller), in_order(controller)) {
+                    (Some(_), _) => self.turn(controller),
+                    (None, false) => apart + self.cycle,
+                    (None, true) => apart,
                 };
                 let moved = rows * each + (bursts - rows) * gap;
                 let occupancy = match controller.write_queue {
@@ -304,7 +322,7 @@ impl<'a> MemoryTiming<'a> {
                 // An access that is acknowledged at once, or answered from the write queue, need not reach the banks.
                 let least = match controller.write_queue {
                     Some(_) => 0,
-                    None => self.ticks(cas(controller)) + apart * burst,
+                    None => self.ticks(cas(controller)) + shared * burst,
                 };
                 let mut all = step(occupancy, 0, occupancy + data);
                 all.passed = rows * self.passed(controller);
@@ -351,6 +369,11 @@ impl<'a> MemoryTiming<'a> {
             duration: open + self.ticks(dram.refresh) + self.cycle,
         })
     }
+}
+
+/// Whether columns are accessed in the order of arrival, and nobody is waited for who came later.
+fn in_order(controller: &Controller) -> bool {
+    cap(controller).is_none() && controller.write_queue.is_none()
 }
 
 /// How many bursts may pass the oldest access under first-ready scheduling.

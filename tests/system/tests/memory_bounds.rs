@@ -273,6 +273,85 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// In order of arrival without a write queue, the oldest access waits for no younger one: its bound counts the bank or the bus, not both, and no
+    /// command of others. So this is where one cycle too few would show.
+    #[test]
+    fn no_access_in_order_takes_longer_than_its_bound(
+        controller in controllers(),
+        distances in prop::collection::vec(0u32..30, 6),
+        requesters in requesters(),
+        seed: u64,
+    ) {
+        let names = ["row-active", "activate-gap", "four-activates", "write-to-read", "read-to-write", "read-to-precharge"];
+        let set = |name: &str, value: u32| format!("dram/controller@{name}={value}");
+        let mut all: Vec<String> = controller.into_iter().collect();
+        all.push("dram/controller@policy=fcfs".to_owned());
+        all.extend(["write-queue", "write-high", "write-low"].map(|name| set(name, 0)));
+        all.extend(names.into_iter().zip(distances).map(|(name, value)| set(name, value)));
+        let platform = platform(&all);
+        let bounds = bounds(&scenario(&platform, &requesters));
+        let seen = worst(&platform, &requesters, 100, seed);
+        for (seen, bound) in seen.iter().zip(&bounds) {
+            prop_assert!(bound.is_some_and(|bound| *seen <= bound), "{} above {:?}", seen, bound);
+        }
+    }
+}
+
+/// Where one distance is what all accesses wait for, the worst access that a search finds comes close to its bound; so a distance that the bound forgot
+/// would show. Each is the longest by far once: a written row's end, tRAS, the window of four activations, the turn of the bus.
+#[test]
+fn bounds_in_order_count_the_distance_that_is_waited_for() {
+    let longest = [
+        ("dram@write-recovery=80", 1, [true; 3], 1.15),
+        ("dram/controller@row-active=90", 1, [true; 3], 1.15),
+        // Each access of the bound waits for a whole window, and one in four does.
+        ("dram/controller@four-activates=400", 8, [true; 3], 4.5),
+        // Each access of the bound turns the bus to reads, and one in two can.
+        (
+            "dram/controller@write-to-read=200",
+            8,
+            [true, false, true],
+            2.5,
+        ),
+    ];
+    for (longest, banks, writes, limit) in longest {
+        let controller = [
+            "dram/controller@policy=fcfs",
+            "dram/controller@write-queue=0",
+            "dram/controller@write-high=0",
+            "dram/controller@write-low=0",
+            "dram@refresh-interval=0",
+            longest,
+        ];
+        let platform = platform(&controller.map(str::to_owned));
+        let one = |write, slots| Requester {
+            line: true,
+            write,
+            slots,
+            rest: 0,
+        };
+        let mut requesters = vec![one(false, 1)];
+        requesters.extend(writes.map(|write| one(write, 4)));
+        let bound = bounds(&scenario(&platform, &requesters))[0].expect("an order of service");
+        let run = |seed| {
+            let mut random = Random::new(seed);
+            drive(&platform, &requesters, 2000, |_| {
+                let bank = random.below(banks) << 13;
+                (bank + (random.below(64) << 16), random.below(60))
+            })[0]
+        };
+        let worst = (0..8).map(run).max().expect("eight runs");
+        println!("{longest}: {worst} of {bound}");
+        assert!(
+            worst <= bound && bound as f64 <= worst as f64 * limit,
+            "{longest}: {worst} of {bound}"
+        );
+    }
+}
+
 /// The best that a random search finds comes close to the bound: slots are predictable.
 #[test]
 fn bounds_of_slots_are_within_a_half_of_the_worst_that_random_search_finds() {
