@@ -55,6 +55,32 @@ fn a_hart_that_is_diverted_while_it_waits_goes_on_from_now() {
     }
 }
 
+/// A hart waits before an operation, and may not perform it any more when it goes on. It used to take the trap at the time when it had begun to
+/// wait, so the fetch of its handler entered the network in the past.
+#[test]
+fn a_trap_of_an_operation_that_waited_comes_after_the_wait() {
+    let mut config = platform(PlatformKind::Tiled, 1);
+    config.tiles[0].dtu.as_mut().expect("it has one").port = UnitPort::First;
+    let mut traps = 0;
+    for at in (20_000..21_000).step_by(7) {
+        let mut machine = chip_of(&config);
+        let mut p = Program::default();
+        p.li(S0, DATA).li(T0, MEMORY_BASE + HANDLER);
+        p.csr(1, 0x305, T0);
+        // A line is zeroed behind a store to it that misses.
+        let again = p.here();
+        p.sd(S0, S0, 8).cbo(CBO_ZERO, S0).addi(S0, S0, 64);
+        p.jump(again);
+        p.start(&mut machine, 0);
+        run_until(&mut machine, at);
+        // Another part of memory, which it may only read. Its handler is not there, but its code is in the cache.
+        set(&mut machine, 0, 0, memory(13 << 20, SHARE, TLB_READ));
+        run_until(&mut machine, at + 1_000);
+        traps += machine.statistics().harts[0].counters.traps;
+    }
+    assert!(traps > 0);
+}
+
 /// A prefetcher of either kind.
 fn prefetcher(seed: u64) -> PrefetcherConfig {
     PrefetcherConfig {

@@ -270,6 +270,8 @@ impl Hart {
         if !self.end_token_wait(bus) {
             return Stop::Tokens;
         }
+        // If the first operation waited, what it waited for has come then.
+        let mut resumed = self.resume.is_some();
         loop {
             let (first, start) = match self.next_operation(bus) {
                 Ok(next) => next,
@@ -309,6 +311,9 @@ impl Hart {
                     let op = self.leave_block(block, operation);
                     let pc = self.core.pc.wrapping_add(op.offset as u64);
                     let offset = op.cycle as Tick * self.core.costs.cycle;
+                    if resumed && (block, operation) == (first, start) {
+                        self.core.delay_until(self.core.arrival, offset);
+                    }
                     if let Some(stop) = self.core.take_exception(bus, exception, pc, offset) {
                         return stop;
                     }
@@ -316,6 +321,7 @@ impl Hart {
                 End::Left if self.core.interrupt_wakes() => self.core.mode = Mode::Running,
                 End::Left => return Stop::Sleep,
             }
+            resumed = false;
         }
     }
 
