@@ -17,7 +17,10 @@ const CHIP: &str = r#"
       page-walk="timed" hardware-ad="true"/>
   <cache name="l1" size="16KiB" ways="4" line="64B" latency="1" mshrs="2" replacement="lru"/>
   <dram name="d" clock="core" banks="8" row="8KiB" bus="8B" burst="64B" cas="11" activate="12" precharge="13"
-      write-recovery="14" refresh-interval="0" refresh="0" frontend="5"/>
+      write-recovery="14" refresh-interval="0" refresh="0" frontend="5">
+    <controller policy="fcfs" queue="32" page="open" channels="1" bank-map="row" xor="false"
+        write-cas="8" row-active="28" read-to-precharge="6" column-gap="4" activate-gap="5" four-activates="24" write-to-read="6" read-to-write="2"/>
+  </dram>
   <network topology="crossbar" clock="core" width="16B" link="1" router="2" interface="3" header="16B" chunk="512B"
       channels="shared"/>
   <tile id="0" pipeline="p" l1i="l1" l1d="l1" exit="true"/>

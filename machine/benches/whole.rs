@@ -4,6 +4,7 @@
 use bulkhead_abi::dtu::{
     Endpoint, MemoryEndpoint, SendEndpoint, TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
 };
+use bulkhead_machine::config::dram::ControllerConfig;
 use bulkhead_machine::config::*;
 use bulkhead_machine::hart::HartConfig;
 use bulkhead_machine::image::Image;
@@ -52,6 +53,9 @@ pub fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
         uart: true,
         ..TileConfig::new(id, hart.clone())
     };
+    let mut dram = ControllerConfig::ddr3(5);
+    dram.timing.refresh = 208 * 5;
+    dram.frontend = 16 * 5;
     PlatformConfig {
         name: "benchmark".into(),
         kind: if tiled {
@@ -64,12 +68,7 @@ pub fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
         tiles: (0..tiles + u16::from(tiled)).map(tile).collect(),
         memories: vec![MemoryConfig {
             id: MEMORY,
-            dram: DramConfig {
-                cycle: 5,
-                refresh: 208,
-                frontend: 16,
-                ..DramConfig::default()
-            },
+            dram: dram.into(),
             size: 128 << 20,
             router: 0,
             second_port_of: Vec::new(),

@@ -327,36 +327,11 @@ impl Default for DtuConfig {
     }
 }
 
-/// A DRAM channel. Latencies in cycles of its clock.
+/// A memory's chips and their controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DramConfig {
-    /// Ticks per cycle of the command clock; data moves twice per cycle.
-    pub cycle: Tick,
-    /// Banks.
-    pub banks: u32,
-    /// Bytes of a row, a power of two.
-    pub row: u64,
-    /// Bytes of the data bus.
-    pub bus: u32,
-    /// Bytes of a burst, a power of two.
-    pub burst: u32,
-    /// Column access to first data (tCL).
-    pub cas: u64,
-    /// Activate to column access (tRCD).
-    pub activate: u64,
-    /// Precharge to activate (tRP).
-    pub precharge: u64,
-    /// End of write data to precharge (tWR).
-    pub write_recovery: u64,
-    /// Distance between two refreshes (tREFI); 0: no refresh.
-    pub refresh_interval: u64,
-    /// Length of a refresh (tRFC).
-    pub refresh: u64,
-    /// Fixed latency of the controller before the banks.
-    pub frontend: u64,
-    /// A controller that chooses commands from a queue, with all its constraints in ticks. Without one, the schedule of a request is
-    /// fixed when it arrives, using the values above.
-    pub controller: Option<ControllerConfig>,
+    /// Timing, addresses and policy.
+    pub controller: ControllerConfig,
     /// The bandwidth controller, which needs a controller with slots.
     pub bandwidth: Option<BandwidthConfig>,
     /// The shares that RCIDs other than 0 have there when the machine starts; the others have no reserved slot and a weight of 1, and RCID 0 has all
@@ -364,24 +339,11 @@ pub struct DramConfig {
     pub shares: Vec<InitialShare>,
 }
 
-/// DDR3-1600 with one tick per cycle (JEDEC JESD79-3F, 11-11-11; tRFC of chips of 1 Gbit is 110 ns, of 2 Gbit 160 ns: 128 cycles), one
-/// channel of 64 bits.
-impl Default for DramConfig {
-    fn default() -> Self {
+impl From<ControllerConfig> for DramConfig {
+    /// Without shares.
+    fn from(controller: ControllerConfig) -> Self {
         Self {
-            cycle: 1,
-            banks: 8,
-            row: 8192,
-            bus: 8,
-            burst: 64,
-            cas: 11,
-            activate: 11,
-            precharge: 11,
-            write_recovery: 12,
-            refresh_interval: 6240,
-            refresh: 128,
-            frontend: 8,
-            controller: None,
+            controller,
             bandwidth: None,
             shares: Vec::new(),
         }
@@ -775,23 +737,13 @@ fn validate_cache(cache: &CacheConfig) -> Result<(), String> {
 fn validate_memory(memory: &MemoryConfig) -> Result<(), String> {
     let d = &memory.dram;
     if let Some(bandwidth) = &d.bandwidth {
-        let slots = d.controller.filter(|one| one.policy == dram::Policy::Slots);
-        let Some(controller) = slots else {
+        if d.controller.policy != dram::Policy::Slots {
             return Err("a bandwidth controller needs a controller with slots".into());
-        };
-        bandwidth.check(&controller, &d.shares)?;
+        }
+        bandwidth.check(&d.controller, &d.shares)?;
     }
     if memory.size == 0 || !memory.size.is_multiple_of(4096) {
         return Err("the size must be a positive multiple of 4096 bytes".into());
     }
-    if d.cycle == 0 || d.banks == 0 || d.bus == 0 {
-        return Err("dram: cycle, banks and bus must be at least 1".into());
-    }
-    if !d.row.is_power_of_two() || !d.burst.is_power_of_two() || (d.burst as u64) > d.row {
-        return Err("dram: row and burst must be powers of two, and a burst at most a row".into());
-    }
-    if d.refresh_interval != 0 && d.refresh >= d.refresh_interval {
-        return Err("dram: a refresh must be shorter than the interval".into());
-    }
-    Ok(())
+    d.controller.check()
 }

@@ -8,13 +8,13 @@ mod homes;
 use crate::config::PlatformConfig;
 use crate::dram::MemoryController;
 use crate::engine::EventQueue;
-use crate::hart::{QosIds, RemoteOperation};
+use crate::hart::RemoteOperation;
 use crate::home::Home;
 use crate::ledger::Ledger;
 use crate::noc::{Account, Delivery, Network, PLANES_MAX, Packet, PacketKind};
 use crate::observe::Observer;
 use crate::reservations::Reservations;
-use crate::types::{LINE_MAX, Owner, Tick, TileId};
+use crate::types::{LINE_MAX, Tick, TileId};
 use bulkhead_abi::dtu::DtuError;
 use bulkhead_abi::translator::{drop_bits, insert_bits};
 
@@ -41,26 +41,6 @@ fn arrival_order(memory: u16, source: u32) -> u32 {
 fn range(memory: &[u8], address: u64, bytes: u32) -> Option<std::ops::Range<usize>> {
     let end = address.checked_add(bytes as u64)?;
     (end <= memory.len() as u64).then_some(address as usize..end as usize)
-}
-
-/// An access of a memory's chips begins, if its controller does not hold it back. Returns its end.
-fn access_chips(
-    memory: &mut MemoryTile,
-    now: Tick,
-    (address, bytes, write): (u64, u32, bool),
-    owner: (Owner, QosIds),
-    (account, ledger): (&mut Account, &mut Ledger),
-    observer: &mut Option<Box<dyn Observer>>,
-) -> Option<Tick> {
-    let (id, dram) = (memory.id, &mut memory.dram);
-    match observer {
-        None => dram.access(now, address, bytes, write, owner, account, ledger, None),
-        Some(observer) => {
-            let mut report = |activity| observer.bank(id, &activity);
-            let observe = Some(&mut report as &mut dyn FnMut(_));
-            dram.access(now, address, bytes, write, owner, account, ledger, observe)
-        }
-    }
 }
 
 /// The answer of a memory that has performed an operation.
@@ -318,7 +298,7 @@ impl Fabric {
             return self.serve_home(now, index, packet);
         }
         let memory = &mut self.memories[index];
-        let mut account = packet.account;
+        let account = packet.account;
         let (address, bytes, write) = match &packet.kind {
             PacketKind::ReadRequest { address, bytes } => (*address, *bytes, false),
             PacketKind::WriteRequest { address, bytes, .. } => (*address, *bytes, true),
@@ -374,13 +354,13 @@ impl Fabric {
         let ram = &mut self.ram[place];
         let range = range(ram, offset, bytes);
         let error = range.is_none();
-        let mut done = Some(now);
+        let mut refused = Some(now);
         if let Some(range) = range {
-            let ledger = &mut self.ledger;
-            let access = (address, bytes, write);
-            let books = (&mut account, ledger);
             let owner = (packet.owner, packet.ids);
-            done = access_chips(memory, now, access, owner, books, &mut self.observer);
+            memory
+                .dram
+                .access(now, (address, bytes, write), owner, account);
+            refused = None;
             // Bytes change in order of arrival: an atomic operation happens now, and then its result goes to the chips.
             match packet.kind {
                 PacketKind::Remote {
@@ -399,11 +379,11 @@ impl Fabric {
                         },
                         _ => remote_answer(value, bytes),
                     };
-                    return self.answer(index, done, packet, account, kind);
+                    return self.answer(index, refused, packet, account, kind);
                 }
                 PacketKind::AtomicWrite { value, bytes, .. } => {
                     let kind = remote_answer(value, bytes);
-                    return self.answer(index, done, packet, account, kind);
+                    return self.answer(index, refused, packet, account, kind);
                 }
                 PacketKind::WriteRequest { .. } => memory.reservations.end(address, bytes.into()),
                 _ => {}
@@ -426,7 +406,7 @@ impl Fabric {
                 }
                 let data = (packet.transaction != CacheRead).then(|| ram[range].into());
                 let kind = PacketKind::ReadResponse { error, data, bytes };
-                return self.answer(index, done, packet, account, kind);
+                return self.answer(index, refused, packet, account, kind);
             }
         }
         let kind = if write {
@@ -438,19 +418,19 @@ impl Fabric {
                 bytes,
             }
         };
-        self.answer(index, done, packet, account, kind);
+        self.answer(index, refused, packet, account, kind);
     }
 
-    /// Answers at `done`, or when the controller has served the access.
+    /// Answers an access that was `refused` then, or when the controller has served it.
     fn answer(
         &mut self,
         index: usize,
-        done: Option<Tick>,
+        refused: Option<Tick>,
         packet: Box<Packet>,
         account: Account,
         kind: PacketKind,
     ) {
-        match done {
+        match refused {
             Some(at) => self.served(index, at, packet, account, kind),
             None => {
                 self.memories[index].dram.hold(packet, kind);

@@ -1,8 +1,20 @@
 use super::*;
+use crate::config::dram::ControllerConfig;
 use crate::config::*;
 use crate::noc::{Account, Transaction, Want};
 use crate::types::Owner;
 use proptest::prelude::*;
+
+/// Four banks with rows of 1 KiB, 5 ticks per cycle.
+fn dram(refresh_interval: u64) -> DramConfig {
+    let mut controller = ControllerConfig::ddr3(5);
+    controller.map.banks = 4;
+    controller.map.row = 1024;
+    controller.map.bank_interleave = Some(1024);
+    controller.timing.refresh_interval = 5 * refresh_interval;
+    controller.timing.refresh = 500;
+    controller.into()
+}
 
 fn platform(topology: Topology, channels: Channels, refresh_interval: u64) -> PlatformConfig {
     let tile = |id: TileId, router| TileConfig {
@@ -11,14 +23,7 @@ fn platform(topology: Topology, channels: Channels, refresh_interval: u64) -> Pl
     };
     let memory = |id: TileId, router| MemoryConfig {
         id,
-        dram: DramConfig {
-            cycle: 5,
-            banks: 4,
-            row: 1024,
-            refresh_interval,
-            refresh: 100,
-            ..DramConfig::default()
-        },
+        dram: dram(refresh_interval),
         size: 65536,
         router,
         second_port_of: Vec::new(),

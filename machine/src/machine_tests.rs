@@ -1,6 +1,7 @@
 //! Whole machines with small programs, assembled here by hand.
 
 use super::*;
+use crate::config::dram::ControllerConfig;
 use crate::config::*;
 use crate::hart::HartConfig;
 use crate::ledger::{Level, Resource};
@@ -145,10 +146,7 @@ fn tile(id: TileId, tiled: bool) -> TileConfig {
 fn memory(id: TileId) -> MemoryConfig {
     MemoryConfig {
         id,
-        dram: DramConfig {
-            cycle: 5,
-            ..DramConfig::default()
-        },
+        dram: ControllerConfig::ddr3(5).into(),
         size: 16 << 20,
         router: 0,
         second_port_of: Vec::new(),
@@ -364,7 +362,7 @@ fn chain(offsets: &[u64]) -> Program {
 fn latencies(kind: PlatformKind, offsets: &[u64]) -> Vec<Tick> {
     let mut config = platform(kind, 1, 1);
     // Refresh would disturb the measurement, and so would the instruction side.
-    config.memories[0].dram.refresh_interval = 0;
+    config.memories[0].dram.controller.timing.refresh_interval = 0;
     config.tiles[0].l1i = Some(cache(65536, 2));
     let mut machine = Machine::new(&config).unwrap();
     if kind == PlatformKind::Tiled {
@@ -410,7 +408,7 @@ fn load_latencies_of_the_levels() {
 #[test]
 fn miss_latency_is_the_sum_of_its_parts() {
     let mut config = platform(PlatformKind::Tiled, 1, 1);
-    config.memories[0].dram.refresh_interval = 0;
+    config.memories[0].dram.controller.timing.refresh_interval = 0;
     let mut machine = Machine::new(&config).unwrap();
     give_memory(&mut machine, 0, 100, 0);
     let mut p = Program::default();

@@ -22,7 +22,7 @@ fn chip(limited: bool) -> PlatformConfig {
 fn with_slots(mut config: PlatformConfig, limited: bool) -> PlatformConfig {
     queued(&mut config, 3);
     let dram = &mut config.memories[0].dram;
-    let controller = dram.controller.as_mut().expect("slots");
+    let controller = &mut dram.controller;
     (controller.map.channels, controller.map.channel_interleave) = (1, None);
     dram.bandwidth = limited.then_some(BandwidthConfig {
         blocks: BLOCKS,
@@ -42,7 +42,7 @@ fn with_slots(mut config: PlatformConfig, limited: bool) -> PlatformConfig {
 
 /// Ticks of a slot, and of a window.
 fn times(config: &PlatformConfig) -> (Tick, Tick) {
-    let slot = config.memories[0].dram.controller.expect("slots").slot();
+    let slot = config.memories[0].dram.controller.slot();
     (slot, slot * Tick::from(BLOCKS))
 }
 
@@ -132,7 +132,7 @@ const TO: Tick = 110;
 /// Slots of a window that refreshes leave, in hundreds of windows.
 fn slots(config: &PlatformConfig) -> u64 {
     let (slot, window) = times(config);
-    let timing = config.memories[0].dram.controller.expect("slots").timing;
+    let timing = config.memories[0].dram.controller.timing;
     let time = (TO - FROM) * window;
     let refreshes = time / timing.refresh_interval;
     // A refresh begins when the slot before it has ended.
@@ -152,7 +152,7 @@ fn what_is_not_reserved_is_divided_by_weight() {
     }
     // Without limits, the harts have the same.
     let mut plain = chip(false);
-    let controller = plain.memories[0].dram.controller.as_mut().expect("slots");
+    let controller = &mut plain.memories[0].dram.controller;
     controller.turns = bulkhead_machine::config::dram::Turns::Hart;
     let none = streams(&[], &[0, 1, 2, 3], LINES);
     let equal = read(&plain, &none, FROM, TO);

@@ -495,8 +495,7 @@ fn victim_of_misses(rivals: usize, turns: Turns, (registers, divided): (u32, boo
     let mut config = cluster(4);
     queued(&mut config, 3);
     let dram = &mut config.memories[0].dram;
-    dram.refresh_interval = 0;
-    let controller = dram.controller.as_mut().unwrap();
+    let controller = &mut dram.controller;
     controller.timing.refresh_interval = 0;
     controller.map.channels = 1;
     controller.map.channel_interleave = None;
@@ -557,7 +556,7 @@ const LOADS: u64 = 200;
 fn turns_and_registers_of_its_own_keep_others_from_a_hart() {
     let mut config = cluster(1);
     queued(&mut config, 3);
-    let slot = config.memories[0].dram.controller.unwrap().slot();
+    let slot = config.memories[0].dram.controller.slot();
     let alone = victim_of_misses(0, Turns::Hart, (16, true));
     let beside = |turns, registers| victim_of_misses(3, turns, registers) - alone;
     // With four registers each, rivals have several reads at memory.

@@ -2,8 +2,8 @@
 //! is refused.
 
 use crate::common::engines::{
-    CYCLE, ENGINE, LOCAL, OWN, SEEN, SOURCE, channel, chip, describe, memory_of, pattern, served,
-    start_and_wait, started, times, trip,
+    CYCLE, ENGINE, LOCAL, OPENS, OWN, SEEN, SOURCE, channel, chip, describe, memory_of, pattern,
+    served, start_and_wait, started, times, trip,
 };
 use crate::common::parts::*;
 use crate::common::*;
@@ -81,7 +81,7 @@ fn a_burst_asks_the_clusters_before_memory_serves_it() {
             assert_eq!(end, ended(asked, bytes, bytes), "{harts:?} {bytes}");
             let (begin, end) = writes[0];
             let asked = answered(begin, bytes, 0, behind);
-            assert_eq!(end, ended(asked, bytes, 0), "{harts:?} {bytes}");
+            assert_eq!(end, ended(asked + OPENS, bytes, 0), "{harts:?} {bytes}");
             assert_eq!(memory_of(&machine, LOCAL, 0x1000, bytes), pattern(bytes));
             waits_are_booked(&machine);
         }

@@ -1,8 +1,8 @@
 //! DMA engines beside the tiles of a bare chip, and second ports of memories: closed forms, order, windows, and who waited for whom.
 
 use crate::common::engines::{
-    ALIAS, BEFORE, BURST, CYCLE, ENGINE, LOCAL, OWN, PORT, SEEN, SOURCE, channel, chip, describe,
-    memory_of, pattern, start_and_wait, started, there_and_back, times, transfer, trip,
+    ALIAS, BEFORE, BURST, CYCLE, ENGINE, LOCAL, OPENS, OWN, PORT, SEEN, SOURCE, channel, chip,
+    describe, memory_of, pattern, start_and_wait, started, there_and_back, times, transfer, trip,
 };
 use crate::common::parts::*;
 use crate::common::*;
@@ -32,7 +32,7 @@ fn a_burst_costs_its_ways_and_its_memories() {
         assert_eq!(writes[0].0, written);
         assert_eq!(
             writes[0].1,
-            there_and_back(written, bytes, bytes, 0),
+            there_and_back(written + OPENS, bytes, bytes, 0),
             "{bytes}"
         );
         assert_eq!(memory_of(&machine, LOCAL, 0x1000, bytes), pattern(bytes));

@@ -324,7 +324,7 @@ fn loads(config: &PlatformConfig, at: u64, count: u32) -> Tick {
 fn ordered_accesses_wait_for_each_other() {
     for mut config in [single(), cluster(1)] {
         config.tiles[0].hart.load_buffer = 4;
-        config.memories[0].dram.refresh_interval = 0;
+        config.memories[0].dram.controller.timing.refresh_interval = 0;
         let of = |at| [1, 2, 3, 4].map(|count| loads(&config, at, count));
         let (uncached, ordered) = (of(UNCACHED), of(ORDERED));
         println!("{uncached:?} {ordered:?}");
@@ -334,9 +334,9 @@ fn ordered_accesses_wait_for_each_other() {
         assert_eq!(uncached[0], alone);
         // One more takes the time of its data on the memory's bus; or it takes the whole way, up to edges of the clocks of network and memory.
         let dram = &config.memories[0].dram;
-        let data = dram.cycle * u64::from(dram.burst / (2 * dram.bus));
+        let data = dram.controller.timing.burst;
         assert_eq!(more(uncached), [data; 3]);
-        let edges = config.network.cycle + dram.cycle;
+        let edges = config.network.cycle + dram.controller.timing.cycle;
         let whole = alone - edges..=alone;
         assert!(
             more(ordered).iter().all(|one| whole.contains(one)),

@@ -394,7 +394,7 @@ fn a_tile_may_send_to_itself() {
 }
 
 /// See the end of the next test.
-const GOLDEN: &str = "6fa6122fd3f725b812c1630e90aedf2a432bef2082a1b41dbef8555fa08bb7d2";
+const GOLDEN: &str = "573740bab886f9e69b7faa0f31e2b1fb4bdf9d76297a32ec49ad3929bd98c7f8";
 
 #[test]
 fn a_trace_is_valid_repeatable_and_free() {

@@ -93,7 +93,7 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                         None => Vec::new(),
                     },
                     bandwidth: bandwidth(platform, &memory.dram),
-                    ..dram(&memory.dram, memory.size.0, cycle(&memory.dram.clock))
+                    controller: controller(&memory.dram, memory.size.0, cycle(&memory.dram.clock)),
                 },
                 size: memory.size.0,
                 router: memory.router,
@@ -419,29 +419,6 @@ fn accelerator(unit: &platform::Accelerator, cycle: u64, ticks: u64) -> Accelera
     }
 }
 
-fn dram(dram: &platform::Dram, size: u64, cycle: u64) -> DramConfig {
-    DramConfig {
-        cycle,
-        banks: dram.banks,
-        row: dram.row.0,
-        bus: dram.bus,
-        burst: dram.burst,
-        cas: dram.cas.into(),
-        activate: dram.activate.into(),
-        precharge: dram.precharge.into(),
-        write_recovery: dram.write_recovery.into(),
-        refresh_interval: dram.refresh_interval.into(),
-        refresh: dram.refresh.into(),
-        frontend: dram.frontend.into(),
-        controller: dram
-            .controller
-            .as_ref()
-            .map(|part| controller(dram, part, size, cycle)),
-        bandwidth: None,
-        shares: Vec::new(),
-    }
-}
-
 /// The shares that the description gives to harts with ways of their own.
 fn shares(platform: &Platform) -> Vec<InitialShare> {
     let clusters = platform
@@ -460,7 +437,7 @@ fn shares(platform: &Platform) -> Vec<InitialShare> {
 
 /// A bandwidth controller knows the identifiers of all clusters.
 fn bandwidth(platform: &Platform, dram: &platform::Dram) -> Option<BandwidthConfig> {
-    let blocks = dram.controller.as_ref()?.bandwidth_blocks?;
+    let blocks = dram.controller.bandwidth_blocks?;
     let clusters = platform
         .tiles
         .iter()
@@ -476,12 +453,8 @@ fn bandwidth(platform: &Platform, dram: &platform::Dram) -> Option<BandwidthConf
     })
 }
 
-fn controller(
-    dram: &platform::Dram,
-    part: &platform::Controller,
-    size: u64,
-    cycle: u64,
-) -> ControllerConfig {
+fn controller(dram: &platform::Dram, size: u64, cycle: u64) -> ControllerConfig {
+    let part = &dram.controller;
     let ticks = |cycles: u32| u64::from(cycles) * cycle;
     let spread = |spread| match spread {
         platform::Spread::Row => Some(dram.row.0),

@@ -124,9 +124,9 @@ impl<'a> Chip<'a> {
                 backlog: timing.backlog(),
             });
             chip.memories.insert(memory.id, index);
-            // Its data bus is used in arrival order, and its answers leave through one input. Controllers with a queue answer in another
-            // order, and their channels and banks overtake each other.
-            if memory.dram.controller.is_none() {
+            // Its data bus is used in arrival order, and its answers leave through one input. Other controllers answer in another order, and
+            // channels overtake each other.
+            if timing.answers_in_order() {
                 let out = chip.links.iter();
                 let out = out.filter(|((_, from, _), _)| *from == Node::Tile(memory.id));
                 let behind = out.map(|(_, &link)| link).collect();

@@ -3,8 +3,6 @@
 //! Why it exists: there are many constraints between DRAM commands, and their worst case depends on the policy. It knows one memory's
 //! parameters; the scenario knows the memory's other users.
 //!
-//! **Schedules fixed at arrival** serve in order of arrival. An access finds another row open, and nothing but its bursts overlap.
-//!
 //! **Controllers with a queue.** Let `row` be the longest from one column access to the next, if that needs another row: the last
 //! access ends (tRTP, or tCWL + burst + tWR) or tRAS passes, the row is closed (tRP), activations before it use up the four of their
 //! window, the row is opened (tRCD), and each of the three commands finds the command bus taken once by a younger
@@ -12,10 +10,11 @@
 //! and each is tRRD after the one before: so the window costs tFAW - 3 tRRD, or tRRD. Where younger requests are waited for, one that has just come may
 //! spend all of its front end meanwhile, if that takes longer than the row has to stay open. Let `turn` be the longest from one column
 //! access to the next in an open row: the burst, or the turn-around of the bus.
-//! - `fcfs`: columns are accessed in order of arrival, so nobody comes between the bursts of an access. Rows are closed and opened for
-//!   the oldest request of a bank, so the last column access of its bank is not after the last one of the channel, and its open row has
-//!   had tRCD of its tRAS then. The bus turns around meanwhile: the longer of `row` and `turn` for its first burst of each row, a burst
-//!   for each other.
+//! - `fcfs`: columns are accessed in order of arrival, so nobody comes between the bursts of an access, and the oldest request's commands go
+//!   first. Rows are closed and opened for the oldest request of a bank; so when an access is the oldest, all column accesses of its bank are past,
+//!   and each open row has had tRCD of its tRAS then. An access begins when all before it have left their rows, that is, when these may be
+//!   closed and the bus has turned; it opens its row, and moves its bursts. If it has rows in two banks, both are opened at the same time, and the
+//!   second one waits for the activation of the first one, and for its commands.
 //! - `fr-fcfs`: columns of others may come between its bursts: `turn` for each but the first of a row. From when nothing older is left until it
 //!   is served, at most `cap` bursts pass that hits of its bank or the bus let pass; until each of them, the longer of `turn` and the
 //!   last access of the bank to its precharge goes by, and `turn`. Bursts that pass while its row is closed and opened cost nothing else.
@@ -72,17 +71,20 @@ impl<'a> MemoryTiming<'a> {
 
     /// Order of service.
     pub fn arbitration(&self) -> Arbitration {
-        match &self.dram.controller {
-            Some(controller) if controller.policy == MemoryPolicy::Slots => Arbitration::RoundRobin,
-            Some(Controller {
-                write_queue: Some(queue),
-                ..
-            }) => Arbitration::Turns {
-                least: self.drained(*queue),
+        let controller = &self.dram.controller;
+        match (controller.policy, controller.write_queue) {
+            (MemoryPolicy::Slots, _) => Arbitration::RoundRobin,
+            (_, Some(queue)) => Arbitration::Turns {
+                least: self.drained(queue),
             },
-            Some(controller) if cap(controller).is_some() => Arbitration::LimitedPassing,
-            _ => Arbitration::ArrivalOrder,
+            (MemoryPolicy::FrFcfs { .. }, None) => Arbitration::LimitedPassing,
+            (MemoryPolicy::Fcfs, None) => Arbitration::ArrivalOrder,
         }
+    }
+
+    /// Whether answers come in the order of arrival: nobody is passed, and there is one data bus.
+    pub fn answers_in_order(&self) -> bool {
+        in_order(&self.dram.controller) && self.dram.channels() == 1
     }
 
     /// Bursts of the longest access.
@@ -109,12 +111,11 @@ impl<'a> MemoryTiming<'a> {
 
     /// Maximum work that was acknowledged before it was done.
     pub fn backlog(&self) -> Ticks {
-        let queue = self.dram.controller.as_ref().and_then(|controller| {
-            let queue = controller.write_queue?;
+        let controller = &self.dram.controller;
+        controller.write_queue.map_or(0, |queue| {
             let each = self.row(controller) + self.turn(controller);
-            Some(self.in_turns(queue, self.posted(queue) * each) + 2 * each)
-        });
-        queue.unwrap_or(0)
+            self.in_turns(queue, self.posted(queue) * each) + 2 * each
+        })
     }
 
     /// The time that a write queue spends on others before an access, whatever is in progress: before a read, a row that is opened in vain;
@@ -134,33 +135,59 @@ impl<'a> MemoryTiming<'a> {
     /// How long a row may have to stay open, from its last column access or from its opening. Where an access may have to wait for younger
     /// requests, at least the front end of a request that has just come.
     fn left(&self, controller: &Controller) -> Ticks {
-        let written = controller.write_cas + self.dram.write_recovery;
-        let read = controller.read_to_precharge;
-        let left = (self.ticks(written) + self.burst()).max(self.ticks(read));
-        if in_order(controller) {
-            let before_column = controller.row_active.min(self.dram.activate);
-            return left.max(self.ticks(controller.row_active - before_column));
-        }
+        let left = self
+            .closes(controller, true)
+            .max(self.closes(controller, false));
         left.max(self.ticks(controller.row_active.max(self.dram.frontend + 1)))
+    }
+
+    /// From an access of a column to the precharge, apart from tRAS.
+    fn closes(&self, controller: &Controller, write: bool) -> Ticks {
+        match write {
+            true => self.ticks(controller.write_cas + self.dram.write_recovery) + self.burst(),
+            false => self.ticks(controller.read_to_precharge),
+        }
+    }
+
+    /// What the activations before one cost it, from when its bank would let it go.
+    fn activations(&self, controller: &Controller) -> u32 {
+        let gap = controller.activate_gap;
+        let window = i64::from(controller.four_activates) - 3 * i64::from(gap);
+        u32::try_from(window).map_or(gap, |window| window.max(gap))
     }
 
     /// From one column access to the next that needs another row.
     fn row(&self, controller: &Controller) -> Ticks {
-        let gap = controller.activate_gap;
-        let window = i64::from(controller.four_activates) - 3 * i64::from(gap);
-        let gaps = u32::try_from(window).map_or(gap, |window| window.max(gap));
-        let taken = if in_order(controller) { 0 } else { 3 };
-        let opened = self.dram.precharge + gaps + self.dram.activate + taken;
-        self.left(controller) + self.ticks(opened)
+        self.left(controller) + self.opens(controller) + self.ticks(3)
     }
 
-    /// From one column access to the first of another access.
-    fn first(&self, controller: &Controller) -> Ticks {
-        let (row, turn) = (self.row(controller), self.turn(controller));
-        match in_order(controller) {
-            true => row.max(turn),
-            false => row + turn,
-        }
+    /// From when a row may be closed to the first access of another one, if no command of others is in the way.
+    fn opens(&self, controller: &Controller) -> Ticks {
+        let gaps = self.activations(controller);
+        self.ticks(self.dram.precharge + gaps + self.dram.activate)
+    }
+
+    /// In order of arrival: an access of so many bursts in so many rows, which may be opened at the same time or not. It begins when the access
+    /// before it has left its row, and ends when it has left its own: time until its last column access, from there until the row may be closed or
+    /// the bus has turned, and the longest of these for any access.
+    fn in_turn(&self, (rows, bursts): (u64, u64), side_by_side: bool, write: bool) -> [Ticks; 3] {
+        let controller = &self.dram.controller;
+        let opens = self.opens(controller);
+        let before_column = controller.row_active.min(self.dram.activate);
+        let active = self.ticks(controller.row_active - before_column);
+        let turned = self.turn(controller).saturating_sub(opens);
+        let leaves = |write| self.closes(controller, write).max(active).max(turned);
+        let gap = self.gap(controller);
+        let first = match side_by_side {
+            true => opens + self.ticks(self.activations(controller) + 3) + (bursts - 1) * gap,
+            false => rows * opens + (rows - 1) * leaves(write) + (bursts - rows) * gap,
+        };
+        [first, leaves(write), leaves(true).max(leaves(false))]
+    }
+
+    /// Between two bursts in one row, if the data bus need not turn.
+    fn gap(&self, controller: &Controller) -> Ticks {
+        self.burst().max(self.ticks(controller.column_gap))
     }
 
     /// The cost of the bursts that may pass the oldest access.
@@ -177,6 +204,16 @@ impl<'a> MemoryTiming<'a> {
             .saturating_sub(self.ticks(controller.write_cas));
         let gap = self.burst().max(self.ticks(controller.column_gap));
         to_read.max(to_write).max(gap) + self.cycle
+    }
+
+    /// Whether an access of `bytes` has at most two rows, which are in two banks, the policy sees both, and row commands find room between columns.
+    /// Then they are opened at the same time.
+    fn side_by_side(&self, bytes: u64) -> bool {
+        let controller = &self.dram.controller;
+        let neighbours = self.dram.banks > 1 && bytes <= self.dram.row.0;
+        let plain = controller.bank_map == Spread::Row && !controller.xor;
+        let seen = controller.channels == 1 && controller.queue > 1;
+        neighbours && plain && seen && self.gap(controller) >= 2 * self.cycle
     }
 
     /// Length of a slot: any following burst has its whole time, in any bank.
@@ -201,13 +238,13 @@ impl<'a> MemoryTiming<'a> {
 
     /// Slots of a window, where a bandwidth controller gives them to identifiers.
     pub fn blocks(&self) -> Option<u32> {
-        self.dram.controller.as_ref()?.bandwidth_blocks
+        self.dram.controller.bandwidth_blocks
     }
 
     /// Slots of a window that may be reserved, where a bandwidth controller gives them to identifiers: what refreshes and the last slot of the
     /// window before leave. `None`: nothing is left, or there is no such controller.
     pub fn reservable(&self) -> Option<u64> {
-        let controller = self.dram.controller.as_ref()?;
+        let controller = &self.dram.controller;
         let blocks = u64::from(controller.bandwidth_blocks?);
         let slot = self.slot(controller);
         let refreshes = match self.ticks(self.dram.refresh_interval) {
@@ -222,7 +259,7 @@ impl<'a> MemoryTiming<'a> {
 
     /// The length of a slot, and the least distance between two answers, where one channel serves harts in turn, or by their shares.
     pub fn slots_of_harts(&self) -> Option<(Ticks, Ticks)> {
-        let controller = self.dram.controller.as_ref()?;
+        let controller = &self.dram.controller;
         let harts = controller.turns == Turns::Hart || controller.bandwidth_blocks.is_some();
         if controller.policy != MemoryPolicy::Slots || !harts {
             return None;
@@ -256,36 +293,16 @@ impl<'a> MemoryTiming<'a> {
         };
         // At best, the channels share the bursts.
         let shared = aligned.div_ceil(u64::from(dram.channels()));
-        let cas = |controller: &Controller| {
-            if write {
-                controller.write_cas
-            } else {
-                dram.cas
-            }
+        let cas = if write {
+            dram.controller.write_cas
+        } else {
+            dram.cas
         };
-        let (steps, least) = match &dram.controller {
-            None => {
-                let open = self.ticks(dram.precharge + dram.activate + dram.cas);
-                let recovery = if write {
-                    self.ticks(dram.write_recovery)
-                } else {
-                    0
-                };
-                // The bursts of an access are in one row, or in two rows of neighbouring banks that open at the same time. Where that is
-                // not certain, each burst is assumed to open a row.
-                let overlapping = dram.banks > 1 && bytes <= dram.row.0;
-                let (service, occupancy) = if overlapping {
-                    (open + bursts * burst, open + bursts * burst + recovery)
-                } else {
-                    let each = open + burst + recovery;
-                    (bursts * each, bursts * each)
-                };
-                let least = self.ticks(dram.cas) + aligned * burst;
-                (vec![step(occupancy, recovery, service)], least)
-            }
-            Some(controller) if controller.policy == MemoryPolicy::Slots => {
+        let controller = &dram.controller;
+        let (steps, least) = match controller.policy {
+            MemoryPolicy::Slots => {
                 let slot = self.slot(controller);
-                let last = self.ticks(dram.activate + cas(controller)) + burst;
+                let last = self.ticks(dram.activate + cas) + burst;
                 let least = (shared - 1) * slot + last;
                 let mut steps = vec![step(slot, 0, slot); bursts as usize];
                 for (k, step) in steps.iter_mut().enumerate() {
@@ -297,8 +314,8 @@ impl<'a> MemoryTiming<'a> {
                 }
                 (steps, least)
             }
-            Some(controller) => {
-                let each = self.first(controller);
+            MemoryPolicy::Fcfs | MemoryPolicy::FrFcfs { .. } => {
+                let each = self.row(controller) + self.turn(controller);
                 let rows = match (controller.write_queue.is_some(), controller.bank_map) {
                     (true, _) | (_, Spread::Burst) => bursts,
                     _ if controller.channels > 1 && controller.channel_map == Spread::Burst => {
@@ -307,24 +324,30 @@ impl<'a> MemoryTiming<'a> {
                     // Rows are powers of two, and not smaller than a burst.
                     _ => bursts.min((bytes - 1) / dram.row.0.max(1) + 2),
                 };
-                let apart = burst.max(self.ticks(controller.column_gap));
-                let gap = match (cap(controller), in_order(controller)) {
-                    (Some(_), _) => self.turn(controller),
-                    (None, false) => apart + self.cycle,
-                    (None, true) => apart,
+                let gap = match cap(controller) {
+                    Some(_) => self.turn(controller),
+                    None => self.gap(controller) + self.cycle,
                 };
                 let moved = rows * each + (bursts - rows) * gap;
                 let occupancy = match controller.write_queue {
                     Some(queue) if write => self.in_turns(queue, moved),
                     _ => moved,
                 };
-                let data = self.ticks(cas(controller)) + burst;
+                let data = self.ticks(cas) + burst;
                 // An access that is acknowledged at once, or answered from the write queue, need not reach the banks.
                 let least = match controller.write_queue {
                     Some(_) => 0,
-                    None => self.ticks(cas(controller)) + shared * burst,
+                    None => self.ticks(cas) + shared * burst,
                 };
-                let mut all = step(occupancy, 0, occupancy + data);
+                let mut all = match in_order(controller) {
+                    true => {
+                        let apart = rows > 1 && self.side_by_side(bytes);
+                        let [moved, left, most] = self.in_turn((rows, bursts), apart, write);
+                        // The source may go on before its row, or that of an older access, may be closed.
+                        step(moved + left, most.saturating_sub(data), moved + data)
+                    }
+                    false => step(occupancy, 0, occupancy + data),
+                };
                 all.passed = rows * self.passed(controller);
                 all.queued = self.queued(controller, write);
                 // Reads and writes have a queue each.
@@ -344,19 +367,12 @@ impl<'a> MemoryTiming<'a> {
     /// Refreshes.
     pub fn refresh(&self) -> Option<Outage> {
         let dram = self.dram;
-        let largest = CHUNK_MAX as u64 / u64::from(dram.burst).max(1) + 2;
-        let (access, open) = match &dram.controller {
-            None => {
-                let open = dram.precharge + dram.activate + dram.cas;
-                let all = self.ticks(open + dram.write_recovery) + largest * self.burst();
-                (all, self.ticks(open))
-            }
+        let controller = &dram.controller;
+        let (access, open) = match controller.policy {
             // No slot begins between the moment at which a refresh is due and its end, and each slot opens its own row.
-            Some(controller) if controller.policy == MemoryPolicy::Slots => {
-                (self.slot(controller), 0)
-            }
+            MemoryPolicy::Slots => (self.slot(controller), 0),
             // Commands end when a refresh is due; an interrupted access reopens its row.
-            Some(controller) => {
+            MemoryPolicy::Fcfs | MemoryPolicy::FrFcfs { .. } => {
                 let row = self.row(controller) + self.turn(controller);
                 (row, row)
             }
@@ -373,7 +389,7 @@ impl<'a> MemoryTiming<'a> {
 
 /// Whether columns are accessed in the order of arrival, and nobody is waited for who came later.
 fn in_order(controller: &Controller) -> bool {
-    cap(controller).is_none() && controller.write_queue.is_none()
+    controller.policy == MemoryPolicy::Fcfs && controller.write_queue.is_none()
 }
 
 /// How many bursts may pass the oldest access under first-ready scheduling.

@@ -100,7 +100,7 @@ impl<'a> Costs<'a> {
     pub fn row_cycle(&self) -> Option<f64> {
         let memory = self.platform.memories.first()?;
         memory.dram.bank_bytes(memory.size.0)?;
-        let active = memory.dram.controller.as_ref()?.row_active;
+        let active = memory.dram.controller.row_active;
         let cycles = f64::from(active + memory.dram.precharge);
         let hart = cycles * self.hertz() / memory.dram.clock.frequency.0 as f64;
         Some(self.refreshed(hart))

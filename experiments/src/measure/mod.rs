@@ -538,8 +538,7 @@ impl Chip<'_> {
         // A controller keeps written lines in its write queue, up to a mark, until others come, and answers reads of them from there. The program writes
         // all lines first, so with 32 times as many the queue answers at most one load of 32.
         let kept = self.platform.memories.first().map_or(0, |memory| {
-            let controller = memory.dram.controller.as_ref();
-            let queue = controller.and_then(|one| one.write_queue.as_ref());
+            let queue = memory.dram.controller.write_queue;
             queue.map_or(0, |queue| u64::from(queue.low))
         });
         let count = (8 * ways * (span / period).max(1)).max(32 * kept);

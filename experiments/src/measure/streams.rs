@@ -203,16 +203,13 @@ impl Costs<'_> {
     /// data bus.
     fn pace(&self, memory: &Memory, line: u32, one_bank: bool) -> f64 {
         let dram = &memory.dram;
-        let open = dram
-            .controller
-            .as_ref()
-            .map_or(dram.activate, |one| one.row_active);
         let banks = if one_bank {
             1
         } else {
             dram.banks * dram.channels()
         };
-        let row = f64::from(open + dram.precharge) * self.hertz() / dram.clock.frequency.0 as f64;
+        let row = f64::from(dram.controller.row_active + dram.precharge) * self.hertz()
+            / dram.clock.frequency.0 as f64;
         let row = row / there(memory) / f64::from(banks);
         row.max(self.least(memory, line, (1.0, 0.0)))
     }

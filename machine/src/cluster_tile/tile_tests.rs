@@ -1,5 +1,6 @@
 //! The order in which the host visits harts changes nothing; and what an access costs, in closed form.
 
+use crate::config::dram::ControllerConfig;
 use crate::config::{PlatformConfig, PlatformKind};
 use crate::ledger::Resource;
 use crate::machine::{Machine, Outcome, RunLimit};
@@ -98,8 +99,9 @@ const LINE: u64 = DATA + 5 * 8192;
 /// Clocks without phases: everything but the harts and caches (two ticks) has two ticks a cycle, too; and no refresh.
 fn in_phase(mut config: PlatformConfig) -> PlatformConfig {
     config.network.cycle = 2;
-    config.memories[0].dram.cycle = 2;
-    config.memories[0].dram.refresh_interval = 0;
+    let mut controller = ControllerConfig::ddr3(2);
+    controller.timing.refresh_interval = 0;
+    config.memories[0].dram = controller.into();
     config
 }
 

@@ -84,8 +84,76 @@ pub struct ControllerConfig {
     pub write_queue: Option<WriteQueue>,
 }
 
+impl ControllerConfig {
+    /// DDR3-1600 in order of arrival, with `cycle` ticks per cycle of the command clock (JEDEC JESD79-3F, 11-11-11; tRFC of chips of 1 Gbit is
+    /// 110 ns, of 2 Gbit 160 ns: 128 cycles): one channel of 64 bits, eight banks, rows of 8 KiB to the banks in turn.
+    pub const fn ddr3(cycle: Tick) -> Self {
+        Self {
+            timing: Timing {
+                cycle,
+                burst: 4 * cycle,
+                cas: 11 * cycle,
+                write_cas: 8 * cycle,
+                activate: 11 * cycle,
+                precharge: 11 * cycle,
+                row_active: 28 * cycle,
+                read_to_precharge: 6 * cycle,
+                write_recovery: 12 * cycle,
+                column: 4 * cycle,
+                activate_gap: 5 * cycle,
+                four_activates: 24 * cycle,
+                write_to_read: 6 * cycle,
+                read_to_write: 2 * cycle,
+                refresh_interval: 6240 * cycle,
+                refresh: 128 * cycle,
+            },
+            map: AddressMap {
+                size: 1 << 32,
+                channels: 1,
+                channel_interleave: Some(8192),
+                banks: 8,
+                bank_interleave: Some(8192),
+                row: 8192,
+                xor: false,
+            },
+            burst_bytes: 64,
+            frontend: 8 * cycle,
+            policy: Policy::Fcfs,
+            turns: Turns::Tile,
+            closed_page: false,
+            queue: 32,
+            write_queue: None,
+        }
+    }
+
+    /// Whether there can be such a controller.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub fn check(&self) -> Result<(), String> {
+        let (t, map) = (&self.timing, &self.map);
+        let wrong = if t.cycle == 0 || t.burst == 0 || map.banks == 0 || map.channels == 0 {
+            "cycle, burst, banks and channels must be at least 1"
+        } else if !map.row.is_power_of_two()
+            || !self.burst_bytes.is_power_of_two()
+            || self.burst_bytes > map.row
+        {
+            "row and burst must be powers of two, and a burst at most a row"
+        } else if t.refresh_interval != 0 && t.refresh >= t.refresh_interval {
+            "a refresh must be shorter than the interval"
+        } else if self.frontend < t.cycle || self.queue == 0 {
+            "the front end takes a cycle, and the queue has a place"
+        } else if self.policy == Policy::Slots && self.write_queue.is_some() {
+            "slots have no write queue"
+        } else {
+            return Ok(());
+        };
+        Err(format!("dram: {wrong}"))
+    }
+}
+
 /// Times in ticks, each a multiple of `cycle`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
     /// A cycle of the command clock.
     pub cycle: Tick,

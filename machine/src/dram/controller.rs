@@ -101,14 +101,11 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
     /// An idle controller of memory tile `tile`.
     ///
     /// # Panics
-    /// If the configuration has no front end, an empty queue, or a write queue with slots. The description refuses all three.
+    /// If [`ControllerConfig::check`] refuses the configuration. So does the description.
     pub fn new(config: ControllerConfig, tile: TileId) -> Self {
-        assert!(
-            config.frontend >= config.timing.cycle
-                && config.queue > 0
-                && (config.policy != Policy::Slots || config.write_queue.is_none()),
-            "a controller that cannot be: {config:?}"
-        );
+        if let Err(wrong) = config.check() {
+            panic!("{wrong}: {config:?}");
+        }
         let channel = Channel::new(&config);
         Self {
             slot: config.slot(),

@@ -4,7 +4,7 @@
 //! the cluster that wanted them; writing them to the chips takes its time beside that. A line is busy until the answer leaves, so a later
 //! question to the same cluster comes behind it: both take the same network. What it deliberately does not know: clusters.
 
-use super::{Fabric, access_chips, range};
+use super::{Fabric, range};
 use crate::home::Order;
 use crate::noc::{Packet, PacketKind, Transaction, Want};
 use crate::types::{LINE_MAX, Tick};
@@ -64,13 +64,11 @@ impl Fabric {
         packet: Box<Packet>,
         kind: PacketKind,
     ) {
-        let (memory, ledger) = (&mut self.memories[index], &mut self.ledger);
-        let mut account = packet.account;
-        let books = (&mut account, ledger);
-        let observer = &mut self.observer;
-        let owner = (packet.owner, packet.ids);
-        let done = access_chips(memory, now, access, owner, books, observer);
-        self.answer(index, done, packet, account, kind);
+        let (owner, account) = ((packet.owner, packet.ids), packet.account);
+        self.memories[index]
+            .dram
+            .access(now, access, owner, account);
+        self.answer(index, None, packet, account, kind);
     }
 
     /// Does what the home of a memory orders.

@@ -60,13 +60,13 @@ impl Homes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::DramConfig;
+    use crate::config::dram::ControllerConfig;
 
     #[test]
     fn each_byte_of_each_memory_has_one_home() {
         let memory = |id, size| MemoryConfig {
             id,
-            dram: DramConfig::default(),
+            dram: ControllerConfig::ddr3(1).into(),
             size,
             router: 0,
             second_port_of: Vec::new(),

@@ -182,8 +182,8 @@ impl Tracer {
         let mut banks = BTreeMap::new();
         for memory in &config.memories {
             let group = writer.track(&format!("memory {}", memory.id), root);
-            let channels = memory.dram.controller.map_or(1, |c| c.map.channels);
-            let all = memory.dram.banks * channels;
+            let map = memory.dram.controller.map;
+            let all = map.banks * map.channels;
             for bank in 0..all.min(u16::MAX.into()) as u16 {
                 let track = writer.track(&format!("bank {bank}"), Some(group));
                 banks.insert((memory.id, bank), track);

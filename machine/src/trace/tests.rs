@@ -2,6 +2,7 @@
 
 use super::proto::*;
 use super::*;
+use crate::config::dram::ControllerConfig;
 use crate::config::*;
 use proptest::prelude::*;
 use prost::Message;
@@ -20,6 +21,10 @@ fn platform() -> PlatformConfig {
         privileged: id == 0,
         ..TileConfig::new(id, crate::hart::HartConfig::default())
     };
+    let mut dram = ControllerConfig::ddr3(5);
+    dram.map.banks = 2;
+    dram.timing.refresh_interval = 0;
+    dram.frontend = 5;
     PlatformConfig {
         name: "trace".into(),
         kind: PlatformKind::Tiled,
@@ -28,14 +33,7 @@ fn platform() -> PlatformConfig {
         tiles: vec![tile(0), tile(1)],
         memories: vec![MemoryConfig {
             id: 8,
-            dram: DramConfig {
-                cycle: 5,
-                banks: 2,
-                refresh_interval: 0,
-                refresh: 0,
-                frontend: 0,
-                ..DramConfig::default()
-            },
+            dram: dram.into(),
             size: 1 << 20,
             router: 0,
             second_port_of: Vec::new(),

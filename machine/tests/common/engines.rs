@@ -3,6 +3,7 @@
 use super::*;
 use bulkhead_abi::dma::{CHANNEL_SIZE, CONTROL, FIRST_CHANNEL, START, STATUS};
 use bulkhead_abi::memory_map::{DMA_BASE, PMP_WINDOW_SIZE};
+use bulkhead_machine::dram::banks::Timing;
 use bulkhead_machine::ledger::Ended;
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::Owner;
@@ -19,23 +20,21 @@ pub const BURST: u64 = 128;
 
 /// A memory without rows: 10 cycles in its controller, 2 for the first data, 4 for each 64 bytes.
 pub fn block_memory() -> DramConfig {
-    DramConfig {
-        cycle: 5,
-        banks: 1,
-        row: 1 << 24,
-        bus: 8,
-        burst: 64,
-        cas: 2,
-        activate: 0,
-        precharge: 0,
-        write_recovery: 0,
-        refresh_interval: 0,
-        refresh: 0,
-        frontend: 10,
-        controller: None,
-        bandwidth: None,
-        shares: Vec::new(),
-    }
+    let cycle = 5;
+    let mut controller = ControllerConfig::ddr3(cycle);
+    controller.timing = Timing {
+        cycle,
+        burst: 4 * cycle,
+        cas: 2 * cycle,
+        write_cas: 2 * cycle,
+        column: 4 * cycle,
+        ..Timing::default()
+    };
+    controller.map.banks = 1;
+    controller.map.row = 1 << 24;
+    controller.map.bank_interleave = Some(1 << 24);
+    controller.frontend = 10 * cycle;
+    controller.into()
 }
 
 /// Tiles as in [`clusters`], an engine of two channels, a second memory of 1 MiB at the next window, and its second port at the one after.
@@ -141,6 +140,9 @@ pub fn times(machine: &Machine, number: u16, transaction: Transaction) -> Vec<(T
 pub const fn trip(payload: u64) -> Tick {
     (4 + 1 + 2 + (16 + payload).div_ceil(16) + 1 + 4) * CYCLE
 }
+
+/// The first access to a memory opens its row: a command.
+pub const OPENS: Tick = 5;
 
 /// Ticks of a memory for an access that meets no other: up to the clock's edge, controller, first data, the rest.
 pub fn served(at: Tick, bytes: u64) -> Tick {

@@ -15,9 +15,7 @@ use bulkhead_abi::dtu::{
 };
 use bulkhead_abi::memory_map::{CORE_BITS, DTU_BASE, MEMORY_BASE, TILE_WINDOW_SHIFT, TILE_WINDOWS};
 use bulkhead_machine::config::*;
-use bulkhead_machine::dram::banks::Timing;
-use bulkhead_machine::dram::controller::{ControllerConfig, Policy, Turns, WriteQueue};
-use bulkhead_machine::dram::map::AddressMap;
+use bulkhead_machine::dram::controller::{ControllerConfig, Policy, WriteQueue};
 use bulkhead_machine::hart::{HartConfig, IntervalConfig};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::{Tick, TileId};
@@ -350,10 +348,7 @@ pub fn platform(kind: PlatformKind, tiles: u16) -> PlatformConfig {
         tiles: (0..tiles).map(tile).collect(),
         memories: vec![MemoryConfig {
             id: MEMORY,
-            dram: DramConfig {
-                cycle: 5,
-                ..DramConfig::default()
-            },
+            dram: ControllerConfig::ddr3(5).into(),
             size: 16 << 20,
             router: 0,
             second_port_of: Vec::new(),
@@ -533,56 +528,25 @@ pub fn small_memories(config: &mut PlatformConfig) {
     }
 }
 
-/// Gives the chip's memory a controller with a queue, DDR3-1600 behind two channels.
+/// Gives the chip's memory another controller, DDR3-1600 behind two channels.
 pub fn queued(config: &mut PlatformConfig, which: usize) {
     let MemoryConfig { dram, size, .. } = &mut config.memories[0];
-    let cycles = |n: u64| n * dram.cycle;
-    let timing = Timing {
-        cycle: dram.cycle,
-        burst: cycles(4),
-        cas: cycles(11),
-        write_cas: cycles(8),
-        activate: cycles(11),
-        precharge: cycles(11),
-        row_active: cycles(28),
-        read_to_precharge: cycles(6),
-        write_recovery: cycles(12),
-        column: cycles(4),
-        activate_gap: cycles(5),
-        four_activates: cycles(24),
-        write_to_read: cycles(6),
-        read_to_write: cycles(2),
-        refresh_interval: cycles(dram.refresh_interval),
-        refresh: cycles(dram.refresh),
+    let controller = &mut dram.controller;
+    controller.map.size = *size;
+    controller.map.channels = 2;
+    controller.map.channel_interleave = Some(256);
+    controller.map.xor = true;
+    controller.policy = match which {
+        0 => Policy::Fcfs,
+        1 | 2 => Policy::FirstReady { cap: 4 },
+        _ => Policy::Slots,
     };
     let writes = WriteQueue {
         size: 16,
         high: 12,
         low: 4,
     };
-    dram.controller = Some(ControllerConfig {
-        timing,
-        map: AddressMap {
-            size: *size,
-            channels: 2,
-            channel_interleave: Some(256),
-            banks: 8,
-            bank_interleave: Some(8192),
-            row: 8192,
-            xor: true,
-        },
-        burst_bytes: 64,
-        frontend: cycles(dram.frontend),
-        policy: match which {
-            0 => Policy::Fcfs,
-            1 | 2 => Policy::FirstReady { cap: 4 },
-            _ => Policy::Slots,
-        },
-        turns: Turns::Tile,
-        closed_page: false,
-        queue: 32,
-        write_queue: (which == 2).then_some(writes),
-    });
+    controller.write_queue = (which == 2).then_some(writes);
 }
 
 /// A mesh of tiles with local memories, named by their routers: harts and memories at 600 MHz, a network at 1.2 GHz with three cycles
@@ -621,7 +585,7 @@ pub fn mesh(columns: u16, rows: u16) -> PlatformConfig {
         tiles: (0..columns * rows).map(tile).collect(),
         memories: vec![MemoryConfig {
             id: 5000,
-            dram: DramConfig::default(),
+            dram: ControllerConfig::ddr3(1).into(),
             size: 1 << 20,
             router: 0,
             second_port_of: Vec::new(),

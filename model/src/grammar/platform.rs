@@ -366,12 +366,11 @@ pub const ELEMENTS: &[ElementRule] = &[
             required("frontend", CYCLES, "Fixed latency of the controller."),
             SOURCE,
         ],
-        children: &[maybe("controller"), any("origin")],
+        children: &[once("controller"), any("origin")],
     },
     ElementRule {
         name: "controller",
-        about: "A memory controller that keeps requests in a queue and chooses each command. Without it, the schedule of a request is \
-                fixed when it arrives: in order of arrival, without the constraints below.",
+        about: "The memory's controller, which keeps requests in a queue and chooses each command.",
         attributes: &[
             required(
                 "policy",

@@ -425,19 +425,19 @@ pub struct Dram {
     pub refresh: u32,
     /// Fixed latency of the controller.
     pub frontend: u32,
-    /// How it chooses commands; `None`: the schedule of a request is fixed when it arrives.
-    pub controller: Option<Controller>,
+    /// How it chooses commands.
+    pub controller: Controller,
 }
 
 impl Dram {
     /// Channels.
     pub fn channels(&self) -> u32 {
-        self.controller.as_ref().map_or(1, |c| c.channels)
+        self.controller.channels
     }
 
     /// Bytes of a bank in a memory of `size` bytes, if each bank is one range of addresses.
     pub fn bank_bytes(&self, size: u64) -> Option<u64> {
-        let controller = self.controller.as_ref()?;
+        let controller = &self.controller;
         let is_range =
             controller.channels == 1 && controller.bank_map == Spread::Block && !controller.xor;
         is_range.then(|| size / u64::from(self.banks.max(1)))

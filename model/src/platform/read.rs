@@ -424,7 +424,7 @@ impl Reader<'_> {
             refresh_interval: number("refresh-interval"),
             refresh: number("refresh"),
             frontend: number("frontend"),
-            controller: node.child("controller").map(controller),
+            controller: controller(node.child("controller")?),
         })
     }
 

@@ -360,9 +360,7 @@ fn write_dram(writer: &mut Writer, platform: &Platform, part: &Dram) {
         .attribute("refresh-interval", part.refresh_interval)
         .attribute("refresh", part.refresh)
         .attribute("frontend", part.frontend);
-    if let Some(controller) = &part.controller {
-        write_controller(writer, platform, &part.name, controller);
-    }
+    write_controller(writer, platform, &part.name, &part.controller);
     close(writer, platform, &format!("dram[{}]", part.name));
 }
 

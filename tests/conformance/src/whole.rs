@@ -3,9 +3,9 @@
 //! The hart's results must not depend on what is around it. The caches are much smaller than the programs, so lines come and go
 //! all the time.
 
+use bulkhead_machine::config::dram::ControllerConfig;
 use bulkhead_machine::config::{
-    CacheConfig, DramConfig, MemoryConfig, NetworkConfig, PlatformConfig, PlatformKind,
-    Replacement, TileConfig,
+    CacheConfig, MemoryConfig, NetworkConfig, PlatformConfig, PlatformKind, Replacement, TileConfig,
 };
 use bulkhead_machine::hart::{HartConfig, IntervalConfig};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
@@ -33,6 +33,22 @@ fn cache(size: u64, latency: u64) -> CacheConfig {
     }
 }
 
+/// Four banks, two ticks per cycle, half as slow as DDR3-1600 in cycles.
+fn dram() -> ControllerConfig {
+    let mut dram = ControllerConfig::ddr3(2);
+    let timing = &mut dram.timing;
+    (timing.cas, timing.activate, timing.precharge) = (10, 10, 10);
+    (
+        timing.write_recovery,
+        timing.refresh_interval,
+        timing.refresh,
+    ) = (12, 6240, 120);
+    (dram.map.banks, dram.map.row) = (4, 2048);
+    dram.map.bank_interleave = Some(2048);
+    dram.frontend = 8;
+    dram
+}
+
 fn platform() -> PlatformConfig {
     PlatformConfig {
         name: "conformance".to_owned(),
@@ -49,23 +65,7 @@ fn platform() -> PlatformConfig {
         }],
         memories: vec![MemoryConfig {
             id: MEMORY,
-            dram: DramConfig {
-                controller: None,
-                bandwidth: None,
-                shares: Vec::new(),
-                cycle: 2,
-                banks: 4,
-                row: 2048,
-                bus: 8,
-                burst: 64,
-                cas: 5,
-                activate: 5,
-                precharge: 5,
-                write_recovery: 6,
-                refresh_interval: 3120,
-                refresh: 60,
-                frontend: 4,
-            },
+            dram: dram().into(),
             size: DRAM_BYTES,
             router: 0,
             second_port_of: Vec::new(),

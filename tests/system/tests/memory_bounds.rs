@@ -112,7 +112,9 @@ fn worst(platform: &Platform, requesters: &[Requester], accesses: u64, seed: u64
     drive(platform, requesters, accesses, |tile| {
         let address = match random.below(10) {
             // Another row of the same bank, where banks go round by rows.
-            0..4 => (random.below(64) << 16) + tile as u64 % 2 * 64,
+            0..3 => (random.below(64) << 16) + tile as u64 % 2 * 64,
+            // Two rows of neighbouring banks.
+            3 => (random.below(64) << 16) + 8192 - 64 - random.below(512),
             4..7 => streams[tile] % (size / 2),
             _ => random.below(size / 2),
         };
@@ -135,8 +137,8 @@ fn drive(
 ) -> Vec<u64> {
     let config = convert(platform);
     let dram = &config.memories[0].dram;
-    let cycle = dram.cycle;
-    let mut controller = Controller::new(dram.controller.expect("the platform has one"), MEMORY);
+    let cycle = dram.controller.timing.cycle;
+    let mut controller = Controller::new(dram.controller, MEMORY);
     let mut ledger = Ledger::new();
     let tiles = requesters.iter().enumerate();
     let idle = |start| Slot::Idle { next: start };
@@ -316,8 +318,10 @@ fn bounds_in_order_count_the_distance_that_is_waited_for() {
             [true, false, true],
             2.5,
         ),
+        // Chunks with rows in two banks each, which are opened side by side.
+        ("dram@write-recovery=81", 1, [true; 3], 1.4),
     ];
-    for (longest, banks, writes, limit) in longest {
+    for (case, (longest, banks, writes, limit)) in longest.into_iter().enumerate() {
         let controller = [
             "dram/controller@policy=fcfs",
             "dram/controller@write-queue=0",
@@ -327,8 +331,9 @@ fn bounds_in_order_count_the_distance_that_is_waited_for() {
             longest,
         ];
         let platform = platform(&controller.map(str::to_owned));
+        let split = case == 4;
         let one = |write, slots| Requester {
-            line: true,
+            line: !split,
             write,
             slots,
             rest: 0,
@@ -340,6 +345,7 @@ fn bounds_in_order_count_the_distance_that_is_waited_for() {
             let mut random = Random::new(seed);
             drive(&platform, &requesters, 2000, |_| {
                 let bank = random.below(banks) << 13;
+                let bank = bank + if split { 8192 - 256 } else { 0 };
                 (bank + (random.below(64) << 16), random.below(60))
             })[0]
         };

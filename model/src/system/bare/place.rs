@@ -208,10 +208,7 @@ fn share(
     let given = ["reserved", "weight"].into_iter();
     let place = node.place(given.clone().find(|attribute| node.gives(attribute))?);
     let mut controllers = platform.memories.iter();
-    let there = controllers.any(|memory| {
-        let controller = memory.dram.controller.as_ref();
-        controller.is_some_and(|one| one.bandwidth_blocks.is_some())
-    });
+    let there = controllers.any(|memory| memory.dram.controller.bandwidth_blocks.is_some());
     let identified = tile
         .cluster
         .as_ref()

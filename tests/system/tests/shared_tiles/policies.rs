@@ -131,7 +131,7 @@ fn what_cannot_be_kept_is_refused() {
     let text = refusal(system("priorities"), &["urgent/cpu@quota=430us"]);
     assert_eq!(
         text,
-        "greedy: `slow` on tile 2 may need 5807 us for its quota, later than its deadline of 5000 us"
+        "greedy: `slow` on tile 2 may need 5903 us for its quota, later than its deadline of 5000 us"
     );
     // Budgets contain their switches, but not the kernel's requests to TileMux: the whole of a tile cannot be given away.
     let text = refusal(system("priorities"), &["urgent/cpu@quota=480us"]);
