@@ -428,6 +428,58 @@ fn interrupt_of_another_hart(pipeline: Option<IntervalConfig>) {
     assert!(taken.tick > sent.tick + 8, "{sent:?} {taken:?}");
 }
 
+/// All other harts sleep. Whoever wakes one of them waits in its own first level for what that one then stores, and has nothing else to do: it must see the
+/// store as soon as it arrives, whatever the lengths of windows.
+#[test]
+fn whoever_wakes_a_hart_sees_what_it_stores() {
+    const ROUNDS: u64 = 3;
+    let counter = |port: u64| 8 * port;
+    let mut waker = Program::default();
+    waker
+        .li(S0, CLINT_BASE)
+        .li(S1, data(0))
+        .addi(T2, ZERO, 2000);
+    let wait = waker.here();
+    waker.addi(T2, T2, -1).branch(1, T2, ZERO, wait);
+    for port in (0..ROUNDS).flat_map(|_| [3, 1, 2]) {
+        waker.addi(T2, ZERO, 1).ld(T0, S1, counter(port));
+        waker.marker(ZERO, BEFORE).sw(T2, S0, 4 * port);
+        let same = waker.here();
+        waker.ld(T1, S1, counter(port)).branch(0, T0, T1, same);
+        waker.marker(ZERO, SEEN);
+    }
+    waker.word(WFI);
+    let sleeper = |port: u64| {
+        let mut p = Program::default();
+        p.li(S0, CLINT_BASE + 4 * port);
+        p.li(S1, data(0)).addi(T0, ZERO, 8).csr(1, MIE, T0);
+        let again = p.here();
+        p.word(WFI).sw(ZERO, S0, 0).word(FENCE);
+        p.ld(T0, S1, counter(port)).addi(T0, T0, 1);
+        p.sd(T0, S1, counter(port)).jump(again);
+        p
+    };
+    let programs = [waker, sleeper(1), sleeper(2), sleeper(3)];
+    for pipeline in PIPELINES {
+        let config = pipelined(cluster(4), pipeline);
+        let seen = |piece: Tick| {
+            let mut machine = machine(&config, &programs);
+            let mut until = piece;
+            while machine.run(RunLimit { ticks: until }, None) == Outcome::Limit {
+                until += piece;
+                assert!(until <= LIMIT.ticks, "it does not end");
+            }
+            let markers = machine.markers();
+            let all = markers.iter().filter(|m| u32::from(m.kind) == SEEN);
+            all.map(|m| m.tick).collect::<Vec<_>>()
+        };
+        let at_once = seen(LIMIT.ticks);
+        assert_eq!(at_once.len() as u64, 3 * ROUNDS);
+        // In so small pieces, no hart is far ahead of another.
+        assert_eq!(at_once, seen(4));
+    }
+}
+
 #[test]
 fn the_console_has_the_bytes_in_the_order_of_time() {
     // Each hart prints its letter repeatedly, at its own rate.

@@ -55,7 +55,7 @@ impl ClusterBus<'_> {
                 let at = align(at, side.cycle);
                 side.inbox.push(at, FROM_DEVICE, Inbound::Device(effect));
             }
-            false => side.others.push((port, at, effect)),
+            false => side.affects(port, at, effect),
         };
         let answer = self.devices.controller(at, write, &reaches, &mut affect)?;
         Some(answer.ok_or(BusFault))
@@ -285,7 +285,7 @@ impl Bus for ClusterBus<'_> {
         let there = now + self.second.request_reach();
         let mut affect = |port: usize, effect| match port == usize::from(own) {
             true => side.signals.push((now, effect)),
-            false => side.others.push((port, there, effect)),
+            false => side.affects(port, there, effect),
         };
         let at = (physical, bytes);
         let written = self.devices.write(now, own, at, value, &mut affect);

@@ -64,7 +64,7 @@ pub(super) struct Side {
     pub now: Tick,
     /// The time of the hart's last access to data.
     pub access: Tick,
-    /// Nothing that the hart has sent since it began to run can come back before this tick.
+    /// Nothing that the hart has sent since it began to run can come back before this tick, and no hart that it has woken acts before it.
     pub limit: Tick,
     /// Effects of the hart's own accesses to devices on itself, and when.
     pub signals: Vec<(Tick, Effect)>,
@@ -187,6 +187,12 @@ impl Side {
             data_prefetches: self.first.fetched_ahead(),
             ..self.counted
         }
+    }
+
+    /// A device does something to another hart, which may sleep and act from then on.
+    pub fn affects(&mut self, port: usize, at: Tick, effect: Effect) {
+        self.limit = self.limit.min(at);
+        self.others.push((port, at, effect));
     }
 
     /// Whether the hart's reservation still holds off probes of this line.
