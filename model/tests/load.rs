@@ -434,3 +434,34 @@ fn a_service_has_kernel_memory_for_its_clients() {
     let limit = r#"<service/><limit kernel-memory="64KiB"/>"#;
     assert_eq!(app(limit), (64 << 10, 1));
 }
+
+/// A finished program that lies anywhere (`-pie`) is one for a system without a kernel, and none for a manager.
+#[test]
+fn only_managers_refuse_what_they_cannot_load() {
+    struct Anywhere;
+    impl bulkhead_model::Programs for Anywhere {
+        fn contains(&self, _name: &str) -> bool {
+            true
+        }
+        fn names(&self) -> Vec<String> {
+            Vec::new()
+        }
+        fn application_refusal(&self, name: &str) -> Option<(String, String)> {
+            let why = format!("{name}: it is not linked to fixed addresses");
+            Some((why, "link it as an application".to_owned()))
+        }
+    }
+    let loaded = |start: &str| {
+        let options = LoadOptions {
+            programs: Some(&Anywhere),
+            ..LoadOptions::default()
+        };
+        let text = format!(
+            r#"<system name="s" {start}><domain name="d"><app name="a" program="./a"/></domain></system>"#
+        );
+        load_system_text("s.xml", &text, &options)
+    };
+    loaded(r#"paradigm="bare" platform="single""#).expect("a program without a kernel");
+    let refused = loaded(r#"platform="tiled-2ghz""#).expect_err("no manager loads it");
+    assert!(refused.to_string().contains("fixed addresses"), "{refused}");
+}

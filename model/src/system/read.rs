@@ -415,6 +415,12 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn programs(&mut self, programs: &dyn Programs) {
+        // The managers of the tiled OS load less than a system without a kernel, whose programs lie anywhere.
+        let is_bare = self.root.text("paradigm") == "bare";
+        let refusal = |name: &str| match is_bare {
+            true => programs.refusal(name),
+            false => programs.application_refusal(name),
+        };
         let managers = self.places.managers[1..].iter();
         for node in self.places.apps.iter().chain(managers) {
             let name = node.text("program");
@@ -424,7 +430,7 @@ impl<'a> Reader<'a, '_> {
                 let help = suggestion(&name, &known, "program");
                 let kind = "program";
                 (Problem::Unknown { kind, name }, help)
-            } else if let Some((what, help)) = programs.application_refusal(&name) {
+            } else if let Some((what, help)) = refusal(&name) {
                 (Problem::Inconsistent(what), help)
             } else {
                 continue;
