@@ -132,12 +132,23 @@ pub(super) fn elements(element: &Element, root: &Node, errors: &mut Vec<Diagnost
     }
 }
 
+/// Ticks of the kernel in a second.
+const TICKS_IN_A_SECOND: u64 = 1_000_000_000_000 / TICK.0;
+
 pub(super) fn platform(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     if platform.kind != PlatformKind::Mesh {
         errors.push(wrong(
             format!("the platform `{}` is not a mesh", platform.name),
             root.place("platform"),
             "the one-shot RTOS needs tiles with local memories, such as those of `epiphany3`",
+        ));
+    }
+    let timebase = platform.timebase;
+    if !timebase.0.is_multiple_of(TICKS_IN_A_SECOND) {
+        errors.push(wrong(
+            format!("a tick of {TICK} is not a whole number of counts of {timebase}"),
+            root.place("platform"),
+            "write a multiple of 1kHz as frequency of the platform's <timebase>: the kernel's timer counts it",
         ));
     }
 }
