@@ -160,7 +160,7 @@ fn shared_tiles_get_policies_slices_and_quotas() {
     );
     assert!(
         // The switches that its jobs pay for are included.
-        planned.contains(r#"<cpu quota="2022124ns" period="10000000ns"/>"#),
+        planned.contains(r#"<cpu quota="2024284ns" period="10000000ns"/>"#),
         "{planned}"
     );
     // What was written holds by itself.
