@@ -45,7 +45,7 @@ enum Task {
     Sizes,
     /// Make the README's pictures anew from a run of the quickstart.
     Pictures,
-    /// What continuous integration runs after the tests: tidy, formatting and lints.
+    /// What continuous integration runs before the tests: tidy, formatting and lints (`./bulkhead lint`).
     Ci,
 }
 
