@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod builds;
+mod features;
 mod guided;
 mod pictures;
 mod sizes;
@@ -43,6 +44,8 @@ enum Task {
     Tidy,
     /// Lines of code and share of `unsafe`, for each part; the trusted kernel and TileMux above all.
     Sizes,
+    /// Check that all optimised programs ask the same features of the packages that they share.
+    Features,
     /// Make the README's pictures anew from a run of the quickstart.
     Pictures,
     /// What continuous integration runs before the tests: tidy, formatting and lints (`./bulkhead lint`).
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Task::Test { only, .. } => steps::test(&root, only.as_deref()),
         Task::Tidy => tidy::run(&root),
         Task::Sizes => sizes::run(&root),
+        Task::Features => features::run(&root),
         Task::Pictures => pictures::run(&root),
         Task::Ci => steps::ci(&root),
     };

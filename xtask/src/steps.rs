@@ -43,7 +43,8 @@ struct Step {
     variable: Option<(&'static str, String)>,
 }
 
-fn cargo() -> OsString {
+/// Cargo, as it was called.
+pub fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
@@ -628,6 +629,10 @@ pub fn ci(root: &Path) -> Result<bool, String> {
     steps.push(step(
         "size of what is trusted",
         &["run", "--quiet", "-p", "xtask", "--", "sizes"],
+    ));
+    steps.push(step(
+        "one set of features",
+        &["run", "--quiet", "-p", "xtask", "--", "features"],
     ));
     if works("cargo-fmt", "--version") {
         steps.push(step("formatting", &["fmt", "--all", "--check"]));

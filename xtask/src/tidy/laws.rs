@@ -13,11 +13,23 @@ const FILE_LENGTH: usize = 800;
 /// Files outside `software/hal` and the `arch` modules that may hold `unsafe`, each with its reason.
 const UNSAFE_FILES: &[(&str, &str)] = &[];
 
+/// What the command and the Python package join.
+const JOINED: &[&str] = &[
+    "features",
+    "model",
+    "analysis",
+    "report",
+    "runner",
+    "experiments",
+];
+
 /// The allowed dependencies: a folder (or anything below it), and the folders that it may depend on.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("abi", &[]),
     ("random", &[]),
     ("fuzz", &["random"]),
+    // It has no code, only dependencies: whoever builds a program may ask the features that all programs ask.
+    ("features", &[]),
     ("model", &["abi", "fuzz"]),
     ("machine", &["abi"]),
     ("analysis", &["abi", "model", "random"]),
@@ -48,14 +60,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "experiments",
         &["abi", "model", "analysis", "report", "runner"],
     ),
-    (
-        "cli",
-        &["model", "analysis", "report", "runner", "experiments"],
-    ),
-    (
-        "python",
-        &["model", "analysis", "report", "runner", "experiments"],
-    ),
+    ("cli", JOINED),
+    ("python", JOINED),
     ("xtask", &[]),
     (
         "tests",
@@ -63,6 +69,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "abi",
             "random",
             "fuzz",
+            "features",
             "model",
             "machine",
             "analysis",
