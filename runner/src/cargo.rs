@@ -4,6 +4,8 @@
 //! and the contents of caches depend on the order, so one different letter in a symbol changes ticks. Neither folders nor settings of the
 //! host's builds reach a program. What it deliberately does not know: which programs exist.
 
+pub use crate::chip_flags::{PROFILE, TARGET};
+use crate::chip_flags::{cargo_home, flags, without_note};
 use crate::environment;
 use crate::error::Error;
 use serde_json::Value;
@@ -11,16 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The compiler's name for the chip.
-pub const TARGET: &str = "riscv64gc-unknown-none-elf";
-/// Cargo profile for programs of the chip.
-pub const PROFILE: &str = "chip";
 /// The program that links for the chip: the target's default.
 const LINKER: &str = "rust-lld";
-/// Lets the linker replace two-instruction calls through a register with one direct jump, as other RISC-V toolchains do by default. The
-/// compiler warns that the name of this feature may change.
-const RELAX: &str = "\"-Ctarget-feature=+relax\"";
-
 /// The checkout's wrapper that Cargo calls instead of the compiler; its own text says why.
 const BY_NAME: &str = "runner/rustc-by-name";
 
@@ -98,26 +92,6 @@ fn find_linker(root: &Path) -> Result<Linker, Error> {
         builtins: builtins
             .ok_or_else(|| failed(&format!("no libcompiler_builtins in {library}")))?,
     })
-}
-
-/// Where Cargo keeps the sources of packages.
-fn cargo_home() -> PathBuf {
-    std::env::var_os("CARGO_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")))
-        .unwrap_or_default()
-}
-
-/// Flags for the compiler. They keep the build machine's folders out of programs, so that programs are the same wherever they are built.
-fn flags(folders: &[(&Path, &str)]) -> String {
-    let flags: Vec<String> = folders
-        .iter()
-        // Cargo's configuration cannot hold a name with quotes; such a program has long paths, but works.
-        .filter(|(from, _)| !from.display().to_string().contains(['"', '\\', '\'']))
-        .map(|(from, to)| format!("\"--remap-path-prefix={}={to}\"", from.display()))
-        .chain([RELAX.to_owned()])
-        .collect();
-    format!("target.{TARGET}.rustflags=[{}]", flags.join(","))
 }
 
 /// A build for the chip.
@@ -225,14 +199,6 @@ pub struct Built {
     pub executable: PathBuf,
 }
 
-/// The compiler's output without its warning about [`RELAX`], which does not concern the user's program.
-fn without_note(words: &str) -> String {
-    let is_note =
-        |part: &&str| part.starts_with("warning: unstable feature") && part.contains("`relax`");
-    let parts: Vec<&str> = words.split("\n\n").filter(|part| !is_note(part)).collect();
-    parts.join("\n\n")
-}
-
 /// Reads Cargo's messages.
 fn executables(messages: &str) -> Vec<Built> {
     messages
@@ -300,24 +266,6 @@ mod tests {
         let found = archive(&format!("{other}\n{line}\n"));
         assert_eq!(found, Some(PathBuf::from("/w/target/libbulkhead.a")));
         assert_eq!(archive(""), None);
-    }
-
-    #[test]
-    fn our_own_flag_is_not_part_of_a_users_errors() {
-        let warning = "warning: unstable feature specified for `-Ctarget-feature`: `relax`\n  |\n  = note: it can change";
-        let error = "error[E0277]: cannot multiply\n --> src/main.rs:12:49";
-        let own = "warning: unused variable: `relax`";
-        let words = [warning, own, error].join("\n\n");
-        assert_eq!(without_note(&words), [own, error].join("\n\n"));
-    }
-
-    #[test]
-    fn odd_folders_are_left_out_of_the_flags() {
-        let flags = flags(&[(Path::new("/a/b"), "."), (Path::new("/a\"b"), "x")]);
-        assert_eq!(
-            flags,
-            "target.riscv64gc-unknown-none-elf.rustflags=[\"--remap-path-prefix=/a/b=.\",\"-Ctarget-feature=+relax\"]"
-        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod bare;
 pub mod boot;
 pub mod c_programs;
 mod cargo;
+mod chip_flags;
 pub mod chips;
 pub mod collect;
 pub mod convert;

@@ -5,6 +5,9 @@
 #![forbid(unsafe_code)]
 
 mod builds;
+// The flags of a run, so that what is built here is not built again there.
+#[path = "../../runner/src/chip_flags.rs"]
+mod chip_flags;
 mod features;
 mod guided;
 mod pictures;

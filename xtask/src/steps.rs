@@ -4,6 +4,7 @@
 //! know: the contents of the tests.
 
 use crate::builds;
+use crate::chip_flags::{self, PROFILE, TARGET};
 use crate::guided::{self, Guided};
 use crate::tree::{self, Package};
 use std::ffi::OsString;
@@ -12,11 +13,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-const TARGET: &str = "riscv64gc-unknown-none-elf";
-
 enum Action {
     /// Cargo with these arguments.
     Cargo(Vec<String>),
+    /// Cargo with these arguments, whose compiler warns of one of our own flags.
+    Chip(Vec<String>),
     /// Rustup with these arguments: Miri of another toolchain.
     Miri(Vec<String>),
     /// Python with these arguments. Exit code 77: not possible here; the last line on standard error gives the reason.
@@ -146,6 +147,38 @@ fn outcome(command: &mut Command, root: &Path) -> Outcome {
     }
 }
 
+/// All programs of the chip, built as a run builds them.
+fn programs_of_the_chip(root: &Path, packages: &[Package]) -> Step {
+    let home = chip_flags::cargo_home();
+    let flags = chip_flags::flags(&[(&home, "cargo"), (root, ".")]);
+    let build = ["build", "--quiet", "--profile", PROFILE];
+    let flags = ["--target", TARGET, "--config", &flags];
+    let mut step = over(
+        "programs of the chip build",
+        &[&build[..], &flags].concat(),
+        select(packages, for_the_chip),
+        &[],
+    );
+    if let Action::Cargo(arguments) = step.action {
+        step.action = Action::Chip(arguments);
+    }
+    step
+}
+
+fn build_for_the_chip(root: &Path, arguments: &[String]) -> Outcome {
+    let mut command = Command::new(cargo());
+    command.args(arguments).current_dir(root);
+    let Ok(output) = command.stdin(Stdio::null()).output() else {
+        return Outcome::Failed;
+    };
+    let words = String::from_utf8_lossy(&output.stderr);
+    eprint!("{}", chip_flags::without_note(&words));
+    match output.status.success() {
+        true => Outcome::Passed,
+        false => Outcome::Failed,
+    }
+}
+
 /// Builds the command in both profiles and compares what it writes.
 fn compare_builds(root: &Path, builds: &[Vec<String>]) -> Outcome {
     for arguments in builds {
@@ -206,6 +239,10 @@ fn run_steps(root: &Path, title: &str, steps: Vec<Step>) -> bool {
                 let mut command = Command::new(cargo());
                 command.envs(step.variable);
                 outcome(command.args(&arguments), root)
+            }
+            Action::Chip(arguments) => {
+                announce("cargo", &arguments);
+                build_for_the_chip(root, &arguments)
             }
             Action::Guided(guided) => {
                 announce("cargo", &guided.arguments);
@@ -327,12 +364,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
             select(&packages, |p| for_the_chip(p) && p.host_tests),
             &[],
         ),
-        over(
-            "programs of the chip build",
-            &["build", "--quiet", "--profile", "chip", "--target", TARGET],
-            select(&packages, for_the_chip),
-            &[],
-        ),
+        programs_of_the_chip(root, &packages),
     ];
     for package in packages.iter().filter(|package| is_test(package)) {
         // Whole systems run for many simulated milliseconds: they need the optimised simulator.
@@ -474,12 +506,7 @@ pub fn quick(root: &Path) -> Result<bool, String> {
             select(&packages, |p| for_the_chip(p) && p.host_tests),
             &[],
         ),
-        over(
-            "programs of the chip build",
-            &["build", "--quiet", "--profile", "chip", "--target", TARGET],
-            select(&packages, for_the_chip),
-            &[],
-        ),
+        programs_of_the_chip(root, &packages),
     ];
     for step in &mut steps {
         step.variable = Some(("PROPTEST_CASES", QUICK_CASES.to_owned()));
