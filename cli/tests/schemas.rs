@@ -98,6 +98,16 @@ fn systems() {
     }
 }
 
+/// Why a flow gets no bound is in the value, too, and not on the terminal only.
+#[test]
+fn a_check_has_its_notes() {
+    let value = printed(&["check", "bare/partitions"]);
+    let notes = value["notes"].as_array().into_iter().flatten();
+    let mut notes = notes.filter_map(|note| note.as_str());
+    assert!(notes.any(|note| note.contains("flow `pass` gets no bound")));
+    fits("check-system", &["check", "bare/partitions"]);
+}
+
 #[test]
 fn studies() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -262,6 +262,9 @@ fn check_system(options: &Check) -> Outcome {
         let sections = [placed.clone(), asked.clone(), shared.clone()];
         plan_page::system(&system.name, &runs, &[], &repairs, &sections, book)
     })?;
+    let mut noted = notes(&system);
+    noted.extend(limits(&variants));
+    noted.extend(by_variant(&variants, unbounded_flows));
     if options.json {
         let names: Vec<&str> = variants.iter().map(|(name, _)| name.as_str()).collect();
         let mut tiles = serde_json::Map::new();
@@ -272,7 +275,7 @@ fn check_system(options: &Check) -> Outcome {
             "shared_tiles": tiles,
             "system": system.name, "platform": system.platform.name, "applications": system.apps.len(),
             "flows": system.flows.len(), "variants": names,
-            "verdict": verdict, "placement": placement,
+            "verdict": verdict, "placement": placement, "notes": noted,
             "tasks": runs.iter().flat_map(|run| run.verdict.tasks.iter().map(|plan| json!({
                 "variant": run.variant, "policy": plan.system.policy, "constraints": plan.constraints,
             }))).collect::<Vec<_>>(),
@@ -299,9 +302,6 @@ fn check_system(options: &Check) -> Outcome {
         ));
     }
     text.push_str(&verdict.head(&[]));
-    let mut noted = notes(&system);
-    noted.extend(limits(&variants));
-    noted.extend(by_variant(&variants, unbounded_flows));
     for note in noted {
         text.push_str(&format!("Note: {note}\n"));
     }
