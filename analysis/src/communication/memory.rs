@@ -3,7 +3,7 @@
 //! Why it exists: there are many constraints between DRAM commands, and their worst case depends on the policy. It knows one memory's
 //! parameters; the scenario knows the memory's other users.
 //!
-//! **Controllers with a queue.** Let `row` be the longest from one column access to the next, if that needs another row: the last
+//! **Constraints.** Let `row` be the longest from one column access to the next, if that needs another row: the last
 //! access ends (tRTP, or tCWL + burst + tWR) or tRAS passes, the row is closed (tRP), activations before it use up the four of their
 //! window, the row is opened (tRCD), and each of the three commands finds the command bus taken once by a younger
 //! request (what else such a command costs is its request's own; where columns are accessed in order, the oldest request's commands go first). When its bank lets a row be opened, all activations of others are past,

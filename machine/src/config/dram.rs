@@ -1,4 +1,4 @@
-//! A memory controller with a queue, in plain structures.
+//! A memory controller in plain structures.
 //!
 //! Why it exists: as the rest of a configuration. What it deliberately does not know: how a controller works (`crate::dram`).
 

@@ -465,7 +465,7 @@ fn routers(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The rules of a controller with a queue.
+/// The rules of a controller.
 fn controller(root: &Node, dram: &Node, node: &Node, errors: &mut Vec<Diagnostic>) {
     let what = || format!("the controller of dram `{}`", dram.text("name"));
     let mut refuse = |attribute: &Node, name, cause: String, help: String| {

@@ -396,7 +396,7 @@ pub struct Dtu {
     pub first_level: bool,
 }
 
-/// A memory controller. All latencies in cycles of `clock`.
+/// A memory's chips, and their controller. All latencies in cycles of `clock`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Dram {
     /// Name.
@@ -444,7 +444,7 @@ impl Dram {
     }
 }
 
-/// A memory controller with a queue. All latencies in cycles of the memory's clock.
+/// A memory controller. All latencies in cycles of the memory's clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Controller {
     /// Which request it serves first.
