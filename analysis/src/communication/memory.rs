@@ -6,8 +6,8 @@
 //! **Constraints.** Let `row` be the longest from one column access to the next, if that needs another row: the last
 //! access ends (tRTP, or tCWL + burst + tWR) or tRAS passes, the row is closed (tRP), activations before it use up the four of their
 //! window, the row is opened (tRCD), and each of the three commands finds the command bus taken once by a younger
-//! request (what else such a command costs is its request's own; where columns are accessed in order, the oldest request's commands go first). When its bank lets a row be opened, all activations of others are past,
-//! and each is tRRD after the one before: so the window costs tFAW - 3 tRRD, or tRRD. Where younger requests are waited for, one that has just come may
+//! request (what else such a command costs is its request's own). When its bank lets a row be opened, all activations of others
+//! are past, and each is tRRD after the one before: so the window costs tFAW - 3 tRRD, or tRRD. Where younger requests are waited for, one that has just come may
 //! spend all of its front end meanwhile, if that takes longer than the row has to stay open. Let `turn` be the longest from one column
 //! access to the next in an open row: the burst, or the turn-around of the bus.
 //! - `fcfs`: columns are accessed in order of arrival, so nobody comes between the bursts of an access, and the oldest request's commands go

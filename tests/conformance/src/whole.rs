@@ -33,7 +33,7 @@ fn cache(size: u64, latency: u64) -> CacheConfig {
     }
 }
 
-/// Four banks, two ticks per cycle, half as slow as DDR3-1600 in cycles.
+/// Four banks, two ticks per cycle; latencies of about half the cycles of DDR3-1600.
 fn dram() -> ControllerConfig {
     let mut dram = ControllerConfig::ddr3(2);
     let timing = &mut dram.timing;
