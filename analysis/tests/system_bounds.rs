@@ -29,21 +29,23 @@ const CHIP: &str = r#"
 </platform>"#;
 
 /// A line read, alone. Request (16 bytes, 1 cycle on a link): interface 3, first link and router 1 + 2, last link
-/// 1 (packet) + 1 + 3 (interface): 11. Memory: frontend 5, row conflict 13 + 12 + 11, burst 64 / (2 * 8) = 4: 45.
-/// Response (80 bytes, 5 cycles): 3 + 3 + (5 + 1 + 3): 15. Together 71; at one tick a cycle nothing is lost to alignment.
+/// 1 (packet) + 1 + 3 (interface): 11. Memory: frontend 5, precharge 13, window of four activations 24 - 3 * 5 = 9, activate 12, column 11,
+/// burst 64 / (2 * 8) = 4: 54. Response (80 bytes, 5 cycles): 3 + 3 + (5 + 1 + 3): 15. Together 80; at one tick a cycle nothing is lost to alignment.
 ///
 /// The other tile has 2 + 2 miss registers. It can hold the link to the memory (1 cycle for each of 4 reads: one input,
-/// round robin: 1 packet) and the memory (4 * 40). The memory's link (5 each, one input, so in order) adds no wait: what is ahead
-/// there was served for longer by the memory. Without that, 4 * 5 more.
+/// round robin: 1 packet) and the memory: each read takes 13 + 9 + 12 until its column, and its row stays open for 28 - 12 more, so 50.
+/// The victim may follow a write, whose row stays open for 8 + 4 + 14 = 26, 11 longer than its data take (11 + 4).
+/// The memory's link (5 each, one input, so in order) adds no wait: what is ahead there was served for longer by the memory.
+/// Without that, 4 * 5 more.
 #[test]
 fn a_small_chip_by_hand() {
     let platform = load_platform_text("small.xml", CHIP, &LoadOptions::default())
         .unwrap_or_else(|e| panic!("{e}"));
     let chip = Chip::new(&platform);
     let read = chip.line_read(0, 2).unwrap();
-    assert_eq!(read.uncontended(), 71);
-    // Least: the same with an open row: 13 + 12 less.
-    assert_eq!(read.least_round_trip, 71 - 25);
+    assert_eq!(read.uncontended(), 80);
+    // Least: the same with an open row: 13 + 9 + 12 less.
+    assert_eq!(read.least_round_trip, 80 - 34);
     let mut victim = read.clone();
     victim.outstanding = 1;
     let source = |name: &str, tile, classes| Source {
@@ -66,24 +68,25 @@ fn a_small_chip_by_hand() {
         class: 0,
     };
     let bound = transaction_bound(&scenario, id).unwrap();
-    assert_eq!(bound.uncontended, 71);
+    assert_eq!(bound.uncontended, 80);
     assert_eq!(
         (bound.path, bound.method),
-        (71 + 1 + 4 * 40, Method::Tandem)
+        (80 + 1 + 4 * 50 + 11, Method::Tandem)
     );
     scenario.tandems.clear();
     let apart = transaction_bound(&scenario, id).unwrap();
     assert_eq!(
         (apart.path, apart.method),
-        (71 + 1 + 4 * 40 + 4 * 5, Method::Order)
+        (80 + 1 + 4 * 50 + 11 + 4 * 5, Method::Order)
     );
     assert!(chip.line_read(9, 2).is_err() && chip.line_read(0, 9).is_err());
-    // A chunk of DMA, written: 512 bytes touch 9 bursts if not aligned: 5 + 36 + 9 * 4 = 77. Request of 528 bytes is 33
-    // cycles: 3 + 3 + (33 + 1 + 3); acknowledgement 11. The bank recovers for 14 cycles more.
+    // A chunk of DMA, written: 512 bytes touch 9 bursts and two rows if not aligned. Both rows are opened at the same time: 34, 9 for the second
+    // activation, and 3 commands. Then 8 * 4 to the last column, and 8 + 4 for its data: 5 + 46 + 32 + 12 = 95. Request of 528 bytes is 33 cycles:
+    // 3 + 3 + (33 + 1 + 3); acknowledgement 11. Its row stays open for 26, 14 longer than its data take.
     let write = chip.dma(0, 2, 512, true, 8).unwrap();
-    assert_eq!(write.uncontended(), 43 + 77 + 11);
+    assert_eq!(write.uncontended(), 43 + 95 + 11);
     let step = write.steps.iter().find(|s| s.tail > 0).unwrap();
-    assert_eq!((step.occupancy, step.tail), (36 + 36 + 14, 14));
+    assert_eq!((step.occupancy, step.tail), (46 + 32 + 26, 14));
 }
 
 fn quickstart() -> System {
