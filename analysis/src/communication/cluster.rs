@@ -93,6 +93,17 @@ pub enum ClusterError {
         /// What would work instead.
         instead: &'static str,
     },
+    /// Packets may wait for room in routers.
+    #[error(
+        "routers have room for {room} packets of each link, so packets wait for room, which nothing counts; with room for {needed} none would \
+         wait, and it would be judged"
+    )]
+    Room {
+        /// The packets that have room.
+        room: u32,
+        /// How many would need it.
+        needed: u64,
+    },
     /// The hart may choose whose share it uses.
     #[error(
         "hart {hart} of tile {tile} has no ways of its own, so it may use the share of any RCID of memory {memory}; with ways of its own (`ways`) \
@@ -242,7 +253,7 @@ impl<'a> ClusterBounds<'a> {
             });
         }
         if from_memory {
-            self.has_room()?;
+            self.has_room(beside)?;
         }
         if let Some((slot, apart)) = self.timing().slots_of_harts() {
             return self.rivals(hart, beside, (slot, apart))?.job(job);
@@ -281,14 +292,25 @@ impl<'a> ClusterBounds<'a> {
         Ok(flow_bound(&scenario, &work)?.bound)
     }
 
-    /// Refuses routers with limited room: packets wait there for room, and nothing counts these waits.
-    fn has_room(&self) -> Result<(), ClusterError> {
-        match self.network.credits {
-            None => Ok(()),
-            Some(_) => Err(ClusterError::Network {
-                what: "routers have limited buffers, and packets wait for room in them",
+    /// Refuses routers in which packets may wait for room. Without devices, the cluster's packets to its memory are the only ones on their links, and
+    /// the answers on theirs. A packet keeps its place while its head passes a link and a router and its tail leaves; its credit passes a link back. So a
+    /// packet finds room if those that may have followed in this time do: as many as the shortest ones of a way there and back, and one.
+    fn has_room(&self, beside: &Beside) -> Result<(), ClusterError> {
+        let Some(room) = self.network.credits else {
+            return Ok(());
+        };
+        if beside.part(self.platform).is_some() {
+            return Err(ClusterError::Network {
+                what: "routers have limited buffers, and packets of devices and engines fill them, too",
                 instead: "credits=\"unlimited\"",
-            }),
+            });
+        }
+        let [link, router] = [self.network.link, self.network.router].map(u64::from);
+        let there_and_back = (2 * link + router) * self.chip.cycle(self.network.clock.frequency.0);
+        let needed = 1 + there_and_back.div_ceil(self.chip.wire(0));
+        match u64::from(room) >= needed {
+            true => Ok(()),
+            false => Err(ClusterError::Room { room, needed }),
         }
     }
 
@@ -313,7 +335,7 @@ impl<'a> ClusterBounds<'a> {
                 "topology=\"crossbar\"",
             );
         }
-        self.has_room()?;
+        self.has_room(beside)?;
         if self.target.dram.channels() > 1 {
             return refuse(
                 "memory has several channels, whose answers come at the same time",

@@ -142,4 +142,52 @@ proptest! {
         };
         prop_assert_eq!(run_with(None), run_with(Some(80)));
     }
+
+    /// Packets from one tile to another one, and back, with room for a way there and back: none waits for room, whatever their lengths and moments are.
+    /// Bounds rely on this (`has_room` in `analysis/src/communication/cluster.rs`).
+    #[test]
+    fn room_for_a_way_there_and_back_is_never_waited_for(
+        routers in 1u16..5,
+        link in 0u64..4,
+        router in 0u64..6,
+        traffic in prop::collection::vec((0u64..40, any::<bool>(), 0u32..100), 1..120),
+    ) {
+        // The shortest packet is a header of a cycle.
+        let room = (1 + 2 * link + router) as u32;
+        let run_with = |credits| {
+            let mut c = config(Topology::Mesh { columns: routers, rows: 1 });
+            (c.credits, c.link, c.router) = (credits, link, router);
+            let places: Vec<_> = (0..2).map(|tile| (tile, tile * (routers - 1), false)).collect();
+            let mut network = Network::new(&c, &places);
+            let mut ledger = Ledger::new();
+            let mut now = 0;
+            for &(gap, back, bytes) in &traffic {
+                now += gap;
+                let tile = u16::from(back);
+                network.inject(now, write(now, tile, 1 - tile, bytes)).unwrap();
+            }
+            (run(&mut network, &mut ledger), ledger.bookings())
+        };
+        prop_assert_eq!(run_with(None), run_with(Some(room)));
+    }
+}
+
+/// The same with one place less: of headers in a row, the last one comes later.
+#[test]
+fn less_room_than_a_way_there_and_back_is_waited_for() {
+    for (link, router) in [(1, 2), (2, 0), (0, 3), (3, 5)] {
+        let last = |credits| {
+            let mut c = config(Topology::Crossbar);
+            (c.credits, c.link, c.router) = (Some(credits), link, router);
+            let mut network = Network::new(&c, &[(0, 0, false), (1, 0, false)]);
+            for _ in 0..20 {
+                network.inject(0, write(0, 0, 1, 0)).unwrap();
+            }
+            let arrivals = run(&mut network, &mut Ledger::new());
+            arrivals.last().map(|last| last.0)
+        };
+        let room = (1 + 2 * link + router) as u32;
+        assert_eq!(last(room), last(64));
+        assert!(last(room - 1) > last(64), "{link} {router}");
+    }
 }

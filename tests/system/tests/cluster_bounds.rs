@@ -222,6 +222,34 @@ fn no_random_system_exceeds_its_bound() {
     assert!(judged * 2 > SYSTEMS, "{judged}");
 }
 
+/// On `imx6`, routers with room for four packets of each link are as good as those without a limit, to the tick and in bounds. With less, packets
+/// wait for room, and no flow is judged whose program goes to memory.
+#[test]
+fn room_for_a_way_there_and_back_changes_nothing() {
+    let (mut judged, mut waited) = (0, 0);
+    for seed in 0..12 {
+        let (text, overrides, _) = system(seed);
+        let with = |credits: &str| {
+            let credits = format!("platform/network@credits={credits}");
+            ran(&text, [&overrides[..], &[credits]].concat())
+        };
+        let [wide, enough, narrow] = ["unlimited", "4", "1"].map(with);
+        let [wide, enough, narrow] = [&wide, &enough, &narrow].map(|run| flow(&run.variants[0]));
+        assert_eq!(wide.samples, enough.samples, "{text}");
+        let bound = |flow: &FlowResult| flow.bound.as_ref().map(|bound| bound.ticks);
+        assert_eq!(bound(wide), bound(enough), "{text}");
+        waited += u32::from(narrow.samples != wide.samples);
+        let Some(why) = &narrow.unbounded else {
+            continue;
+        };
+        judged += u32::from(wide.bound.is_some());
+        if wide.bound.is_some() {
+            assert!(why.contains("room for 4 none would wait"), "{why}");
+        }
+    }
+    assert!(judged > 2 && waited > 2, "{judged} {waited}");
+}
+
 /// Ways of its own give a program a bound, and the bound holds; shared ways do not, and the reason says what would.
 #[test]
 fn a_program_with_ways_of_its_own_has_a_bound() {
