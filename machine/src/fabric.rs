@@ -352,91 +352,74 @@ impl Fabric {
         let (place, offset) = self.bytes_behind(index, address);
         let memory = &mut self.memories[index];
         let ram = &mut self.ram[place];
-        let range = range(ram, offset, bytes);
-        let error = range.is_none();
-        let mut refused = Some(now);
-        if let Some(range) = range {
-            let owner = (packet.owner, packet.ids);
-            memory
-                .dram
-                .access(now, (address, bytes, write), owner, account);
-            refused = None;
-            // Bytes change in order of arrival: an atomic operation happens now, and then its result goes to the chips.
-            match packet.kind {
-                PacketKind::Remote {
-                    address,
-                    bytes,
-                    operation,
-                    ..
-                } => {
-                    let (all, owner) = (&mut memory.reservations, packet.owner);
-                    let value = all.perform(ram, owner, offset, bytes, operation);
-                    let kind = match operation {
-                        RemoteOperation::Modify(..) => PacketKind::AtomicWrite {
-                            address,
-                            bytes,
-                            value,
-                        },
-                        _ => remote_answer(value, bytes),
-                    };
-                    return self.answer(index, refused, packet, account, kind);
-                }
-                PacketKind::AtomicWrite { value, bytes, .. } => {
-                    let kind = remote_answer(value, bytes);
-                    return self.answer(index, refused, packet, account, kind);
-                }
-                PacketKind::WriteRequest { .. } => memory.reservations.end(address, bytes.into()),
-                _ => {}
-            }
-            if let PacketKind::WriteRequest {
-                data: Some(data), ..
-            } = &packet.kind
-            {
-                // Panics if the packet's data does not match its description.
-                ram[range.clone()].copy_from_slice(data);
-            }
-            if let Some(line) = packet.line.take() {
-                ram[range.clone()].copy_from_slice(&line[..bytes as usize]);
-            }
-            if !write {
-                use crate::noc::Transaction::CacheRead;
-                if packet.transaction == CacheRead {
-                    let line = packet.line.insert([0; LINE_MAX]);
-                    line[..bytes as usize].copy_from_slice(&ram[range.clone()]);
-                }
-                let data = (packet.transaction != CacheRead).then(|| ram[range].into());
-                let kind = PacketKind::ReadResponse { error, data, bytes };
-                return self.answer(index, refused, packet, account, kind);
-            }
-        }
-        let kind = if write {
-            PacketKind::WriteResponse { error }
-        } else {
-            PacketKind::ReadResponse {
-                error,
-                data: None,
+        let access = (address, bytes, write);
+        let Some(range) = range(ram, offset, bytes) else {
+            let (error, data) = (true, None);
+            let kind = match write {
+                true => PacketKind::WriteResponse { error },
+                false => PacketKind::ReadResponse { error, data, bytes },
+            };
+            return self.served(index, now, packet, account, kind);
+        };
+        // Bytes change in order of arrival: an atomic operation happens now, and then its result goes to the chips.
+        let kind = match packet.kind {
+            PacketKind::Remote {
+                address,
                 bytes,
+                operation,
+                ..
+            } => {
+                let (all, owner) = (&mut memory.reservations, packet.owner);
+                let value = all.perform(ram, owner, offset, bytes, operation);
+                match operation {
+                    RemoteOperation::Modify(..) => PacketKind::AtomicWrite {
+                        address,
+                        bytes,
+                        value,
+                    },
+                    _ => remote_answer(value, bytes),
+                }
+            }
+            PacketKind::AtomicWrite { value, bytes, .. } => remote_answer(value, bytes),
+            PacketKind::WriteRequest { ref data, .. } => {
+                memory.reservations.end(address, bytes.into());
+                if let Some(data) = data {
+                    // Panics if the packet's data does not match its description.
+                    ram[range.clone()].copy_from_slice(data);
+                }
+                if let Some(line) = packet.line.take() {
+                    ram[range].copy_from_slice(&line[..bytes as usize]);
+                }
+                PacketKind::WriteResponse { error: false }
+            }
+            _ => {
+                let data = match packet.transaction {
+                    crate::noc::Transaction::CacheRead => {
+                        let line = packet.line.insert([0; LINE_MAX]);
+                        line[..bytes as usize].copy_from_slice(&ram[range]);
+                        None
+                    }
+                    _ => Some(ram[range].into()),
+                };
+                let error = false;
+                PacketKind::ReadResponse { error, data, bytes }
             }
         };
-        self.answer(index, refused, packet, account, kind);
+        self.access(now, index, access, packet, kind);
     }
 
-    /// Answers an access that was `refused` then, or when the controller has served it.
-    fn answer(
+    /// An access to a memory's chips, and what its packet becomes when the controller has served it.
+    fn access(
         &mut self,
+        now: Tick,
         index: usize,
-        refused: Option<Tick>,
+        access: (u64, u32, bool),
         packet: Box<Packet>,
-        account: Account,
-        kind: PacketKind,
+        answer: PacketKind,
     ) {
-        match refused {
-            Some(at) => self.served(index, at, packet, account, kind),
-            None => {
-                self.memories[index].dram.hold(packet, kind);
-                self.answers(index);
-            }
-        }
+        let memory = &mut self.memories[index];
+        memory.dram.access(now, access, packet, answer);
+        self.answers(index);
     }
 
     /// The earliest decision of the memory controllers.

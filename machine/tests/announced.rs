@@ -277,7 +277,7 @@ fn nothing_leaves_before_it_was_announced() {
             }
         }
         if seed % 3 == 0 {
-            queued(&mut config, (seed % 4) as usize);
+            other_controller(&mut config, (seed % 4) as usize);
         }
         let mut machine = chip_of(&config);
         for tile in 0..tiles {

@@ -20,7 +20,7 @@ fn chip(limited: bool) -> PlatformConfig {
 
 /// A chip of clusters, of each of which the first hart programs, with such a memory.
 fn with_slots(mut config: PlatformConfig, limited: bool) -> PlatformConfig {
-    queued(&mut config, 3);
+    other_controller(&mut config, 3);
     let dram = &mut config.memories[0].dram;
     let controller = &mut dram.controller;
     (controller.map.channels, controller.map.channel_interleave) = (1, None);
@@ -392,7 +392,7 @@ fn what_cannot_be_is_refused() {
         let error = Machine::new(&config).err().expect("not valid");
         error.to_string()
     };
-    let policy = refused(|config| queued(config, 1));
+    let policy = refused(|config| other_controller(config, 1));
     assert!(policy.contains("needs a controller with slots"), "{policy}");
     let blocks = refused(|config| {
         let bandwidth = config.memories[0].dram.bandwidth.as_mut();

@@ -545,7 +545,7 @@ fn the_earliest_end_of_the_run_counts() {
 /// Loads of hart 3, one after the other, beside harts that have as many misses under way as they can: the ticks until it has made them.
 fn victim_of_misses(rivals: usize, turns: Turns, (registers, divided): (u32, bool)) -> Tick {
     let mut config = cluster(4);
-    queued(&mut config, 3);
+    other_controller(&mut config, 3);
     let dram = &mut config.memories[0].dram;
     let controller = &mut dram.controller;
     controller.timing.refresh_interval = 0;
@@ -607,7 +607,7 @@ const LOADS: u64 = 200;
 #[test]
 fn turns_and_registers_of_its_own_keep_others_from_a_hart() {
     let mut config = cluster(1);
-    queued(&mut config, 3);
+    other_controller(&mut config, 3);
     let slot = config.memories[0].dram.controller.slot();
     let alone = victim_of_misses(0, Turns::Hart, (16, true));
     let beside = |turns, registers| victim_of_misses(3, turns, registers) - alone;

@@ -622,7 +622,7 @@ fn the_length_of_a_window_changes_nothing() {
         for (ports, which) in [(1, None), (2, None), (1, Some(2))] {
             let mut config = chip(harts, ports);
             if let Some(which) = which {
-                queued(&mut config, which);
+                other_controller(&mut config, which);
             }
             let until = 40_000;
             let mut whole = machine(&config, &busy(harts));

@@ -217,7 +217,7 @@ fn the_length_of_a_window_changes_nothing() {
         for which in [None, Some(0), Some(2)] {
             let mut config = chip(harts);
             if let Some(which) = which {
-                queued(&mut config, which);
+                other_controller(&mut config, which);
             }
             let until = 40_000;
             for pipeline in PIPELINES {

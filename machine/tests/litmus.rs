@@ -187,7 +187,7 @@ fn outcome(chip: Chip, threads: &[&[Do]], start: &Start) -> Vec<u64> {
     }
     config.network.credits = start.credits;
     if let Some(which) = start.controller {
-        queued(&mut config, which);
+        other_controller(&mut config, which);
     }
     let mut machine = match chip {
         Chip::Harts => chip_of(&config),

@@ -45,7 +45,7 @@ fn writer(tile: TileId) -> Program {
 /// Runs all writers to their end. Returns the end time.
 fn written(controller: usize) -> (Machine, Tick) {
     let mut config = platform(PlatformKind::Bare, TILES);
-    queued(&mut config, controller);
+    other_controller(&mut config, controller);
     let mut machine = Machine::new(&config).expect("valid");
     for tile in 0..TILES {
         writer(tile).start_at(&mut machine, tile, u64::from(tile) * 0x1000);

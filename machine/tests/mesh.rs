@@ -390,7 +390,7 @@ fn a_tile_starts_another_and_both_ring() {
 fn atomics_of_all_tiles_at_one_memory_lose_nothing() {
     let mut queues = vec![mesh(4, 4); 1 + CONTROLLERS];
     for (which, config) in queues[1..].iter_mut().enumerate() {
-        queued(config, which);
+        other_controller(config, which);
     }
     atomics_of_all_tiles(&queues[0], window(2, 1) + DATA);
     for config in &queues {

@@ -168,7 +168,7 @@ fn controllers_that_reorder_keep_the_order_of_memory() {
         for rounds in 1000..1005 {
             for (writing, reading) in [(0, 1), (2, 0)] {
                 let mut flag = Flag::new(rounds, writing, reading).with(pipeline);
-                queued(&mut flag.config, which);
+                other_controller(&mut flag.config, which);
                 let [stored, seen] = flag.times(at_once);
                 assert!(seen > stored + 50, "{stored} {seen}");
                 assert_eq!(flag.times(flag_in_pieces), [stored, seen]);

@@ -152,7 +152,7 @@ proptest! {
             tile.hart.interval = *pipeline;
         }
         if controller < CONTROLLERS {
-            queued(&mut config, controller);
+            other_controller(&mut config, controller);
         }
         let tiles = programs.len();
         let run = |numbers: &[TileId], memory_tile: TileId, regrouped| {

@@ -239,7 +239,7 @@ proptest! {
             }
         }
         if ports {
-            queued(&mut plain, 1);
+            other_controller(&mut plain, 1);
         }
         let kind = |bits: u8| match bits {
             0 => None,

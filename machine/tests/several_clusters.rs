@@ -242,7 +242,7 @@ fn the_length_of_a_window_changes_nothing() {
         for which in [None, Some(0), Some(2)] {
             for mut config in [clusters(harts), coherent(harts)] {
                 if let Some(which) = which {
-                    queued(&mut config, which);
+                    other_controller(&mut config, which);
                 }
                 match i {
                     0 | 2 => config.network.channels = Channels::Split,
@@ -706,7 +706,7 @@ fn count_of_coherent_clusters(pipeline: Option<IntervalConfig>) {
         for adds in [adder, reserving_adder] {
             let mut config = pipelined(coherent(harts), pipeline);
             if let Some(which) = which {
-                queued(&mut config, which);
+                other_controller(&mut config, which);
             }
             let tiles: Vec<TileId> = (0..harts.len() as TileId)
                 .filter(|tile| harts[usize::from(*tile)] > 0)

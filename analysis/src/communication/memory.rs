@@ -202,8 +202,7 @@ impl<'a> MemoryTiming<'a> {
         let to_read = self.ticks(controller.write_cas + controller.write_to_read) + self.burst();
         let to_write = (self.ticks(self.dram.cas + controller.read_to_write) + self.burst())
             .saturating_sub(self.ticks(controller.write_cas));
-        let gap = self.burst().max(self.ticks(controller.column_gap));
-        to_read.max(to_write).max(gap) + self.cycle
+        to_read.max(to_write).max(self.gap(controller)) + self.cycle
     }
 
     /// Whether an access of `bytes` has at most two rows, which are in two banks, the policy sees both, and row commands find room between columns.
@@ -315,7 +314,6 @@ impl<'a> MemoryTiming<'a> {
                 (steps, least)
             }
             MemoryPolicy::Fcfs | MemoryPolicy::FrFcfs { .. } => {
-                let each = self.row(controller) + self.turn(controller);
                 let rows = match (controller.write_queue.is_some(), controller.bank_map) {
                     (true, _) | (_, Spread::Burst) => bursts,
                     _ if controller.channels > 1 && controller.channel_map == Spread::Burst => {
@@ -324,29 +322,29 @@ impl<'a> MemoryTiming<'a> {
                     // Rows are powers of two, and not smaller than a burst.
                     _ => bursts.min((bytes - 1) / dram.row.0.max(1) + 2),
                 };
-                let gap = match cap(controller) {
-                    Some(_) => self.turn(controller),
-                    None => self.gap(controller) + self.cycle,
-                };
-                let moved = rows * each + (bursts - rows) * gap;
-                let occupancy = match controller.write_queue {
-                    Some(queue) if write => self.in_turns(queue, moved),
-                    _ => moved,
-                };
                 let data = self.ticks(cas) + burst;
                 // An access that is acknowledged at once, or answered from the write queue, need not reach the banks.
                 let least = match controller.write_queue {
                     Some(_) => 0,
                     None => self.ticks(cas) + shared * burst,
                 };
-                let mut all = match in_order(controller) {
-                    true => {
-                        let apart = rows > 1 && self.side_by_side(bytes);
-                        let [moved, left, most] = self.in_turn((rows, bursts), apart, write);
-                        // The source may go on before its row, or that of an older access, may be closed.
-                        step(moved + left, most.saturating_sub(data), moved + data)
-                    }
-                    false => step(occupancy, 0, occupancy + data),
+                let mut all = if in_order(controller) {
+                    let apart = rows > 1 && self.side_by_side(bytes);
+                    let [moved, left, most] = self.in_turn((rows, bursts), apart, write);
+                    // The source may go on before its row, or that of an older access, may be closed.
+                    step(moved + left, most.saturating_sub(data), moved + data)
+                } else {
+                    let each = self.row(controller) + self.turn(controller);
+                    let gap = match cap(controller) {
+                        Some(_) => self.turn(controller),
+                        None => self.gap(controller) + self.cycle,
+                    };
+                    let moved = rows * each + (bursts - rows) * gap;
+                    let occupancy = match controller.write_queue {
+                        Some(queue) if write => self.in_turns(queue, moved),
+                        _ => moved,
+                    };
+                    step(occupancy, 0, occupancy + data)
                 };
                 all.passed = rows * self.passed(controller);
                 all.queued = self.queued(controller, write);

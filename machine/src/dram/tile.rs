@@ -6,7 +6,7 @@
 use super::controller::{Controller, Request, Turns};
 use super::{BankActivity, DramStatistics};
 use crate::config::DramConfig;
-use crate::hart::{QosIds, RemoteOperation};
+use crate::hart::RemoteOperation;
 use crate::ledger::Ledger;
 use crate::noc::{Account, Packet, PacketKind};
 use crate::types::{Owner, Tick, TileId};
@@ -57,15 +57,17 @@ impl MemoryController {
         self.controller.next_time()
     }
 
-    /// Takes an access that arrives at `now`. Its packet must be [held](Self::hold) until its answer.
+    /// Takes an access that arrives at `now`, and keeps its packet until it is served. `answer`: what the packet becomes then.
     pub fn access(
         &mut self,
         now: Tick,
         (address, bytes, write): (u64, u32, bool),
-        (owner, ids): (Owner, QosIds),
-        account: Account,
+        packet: Box<Packet>,
+        answer: PacketKind,
     ) {
+        let (owner, ids, account) = (packet.owner, packet.ids, packet.account);
         self.pushed += 1;
+        self.answers.insert(self.pushed, (packet, answer));
         // Elsewhere, an owner's activity is not a part of the hardware, and software chooses how many there are.
         let requester = match self.clusters.contains(&owner.tile) {
             _ if self.limited => Owner::new(0, ids.rcid),
@@ -90,11 +92,6 @@ impl MemoryController {
     /// If there is no such controller, which is an error in the machine.
     pub fn register(&mut self, now: Tick, at: (u64, u8), operation: RemoteOperation) -> u64 {
         self.controller.register(now, at, operation)
-    }
-
-    /// Keeps the packet of the last access, and its answer.
-    pub fn hold(&mut self, packet: Box<Packet>, kind: PacketKind) {
-        self.answers.insert(self.pushed, (packet, kind));
     }
 
     /// Makes the next decision.

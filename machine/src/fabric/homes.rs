@@ -56,21 +56,6 @@ impl Fabric {
         self.ram[place][range].copy_from_slice(&line[..bytes as usize]);
     }
 
-    fn access(
-        &mut self,
-        now: Tick,
-        index: usize,
-        access: (u64, u32, bool),
-        packet: Box<Packet>,
-        kind: PacketKind,
-    ) {
-        let (owner, account) = ((packet.owner, packet.ids), packet.account);
-        self.memories[index]
-            .dram
-            .access(now, access, owner, account);
-        self.answer(index, None, packet, account, kind);
-    }
-
     /// Does what the home of a memory orders.
     fn obey(&mut self, now: Tick, index: usize) {
         let id = self.memories[index].id;

@@ -518,7 +518,7 @@ pub fn two_harts() -> PlatformConfig {
     config
 }
 
-/// Controllers with a queue that [`queued`] knows: in order, first ready, first ready with a write queue, slots.
+/// Controllers that [`other_controller`] knows: in order, first ready, first ready with a write queue, slots.
 pub const CONTROLLERS: usize = 4;
 
 /// A chip of which a test builds thousands: the host clears all of a memory for each, so these have 1 MiB.
@@ -529,7 +529,7 @@ pub fn small_memories(config: &mut PlatformConfig) {
 }
 
 /// Gives the chip's memory another controller, DDR3-1600 behind two channels.
-pub fn queued(config: &mut PlatformConfig, which: usize) {
+pub fn other_controller(config: &mut PlatformConfig, which: usize) {
     let MemoryConfig { dram, size, .. } = &mut config.memories[0];
     let controller = &mut dram.controller;
     controller.map.size = *size;

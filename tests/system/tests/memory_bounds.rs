@@ -306,22 +306,50 @@ proptest! {
 /// would show. Each is the longest by far once: a written row's end, tRAS, the window of four activations, the turn of the bus.
 #[test]
 fn bounds_in_order_count_the_distance_that_is_waited_for() {
-    let longest = [
-        ("dram@write-recovery=80", 1, [true; 3], 1.15),
-        ("dram/controller@row-active=90", 1, [true; 3], 1.15),
+    struct Case {
+        longest: &'static str,
+        /// Whose first rows accesses use, one of them at random.
+        banks: u64,
+        /// Whether each of the other requesters writes.
+        writes: [bool; 3],
+        /// Accesses are chunks, of which a half lies in the next bank; otherwise they are lines.
+        split: bool,
+        /// Most that the bound may be, by the worst that was seen.
+        limit: f64,
+    }
+    let lines = |longest, banks, writes, limit| Case {
+        longest,
+        banks,
+        writes,
+        split: false,
+        limit,
+    };
+    let cases = [
+        lines("dram@write-recovery=80", 1, [true; 3], 1.15),
+        lines("dram/controller@row-active=90", 1, [true; 3], 1.15),
         // Each access of the bound waits for a whole window, and one in four does.
-        ("dram/controller@four-activates=400", 8, [true; 3], 4.5),
+        lines("dram/controller@four-activates=400", 8, [true; 3], 4.5),
         // Each access of the bound turns the bus to reads, and one in two can.
-        (
+        lines(
             "dram/controller@write-to-read=200",
             8,
             [true, false, true],
             2.5,
         ),
-        // Chunks with rows in two banks each, which are opened side by side.
-        ("dram@write-recovery=81", 1, [true; 3], 1.4),
+        // Rows in two banks are opened side by side.
+        Case {
+            split: true,
+            ..lines("dram@write-recovery=81", 1, [true; 3], 1.4)
+        },
     ];
-    for (case, (longest, banks, writes, limit)) in longest.into_iter().enumerate() {
+    for Case {
+        longest,
+        banks,
+        writes,
+        split,
+        limit,
+    } in cases
+    {
         let controller = [
             "dram/controller@policy=fcfs",
             "dram/controller@write-queue=0",
@@ -331,7 +359,6 @@ fn bounds_in_order_count_the_distance_that_is_waited_for() {
             longest,
         ];
         let platform = platform(&controller.map(str::to_owned));
-        let split = case == 4;
         let one = |write, slots| Requester {
             line: !split,
             write,
