@@ -50,10 +50,10 @@ enum State {
 
 /// A piece in the data path.
 #[derive(Clone, Copy, Debug)]
-struct Run {
-    activity: u16,
-    piece: Piece,
-    until: Tick,
+pub(super) struct Run {
+    pub activity: u16,
+    pub piece: Piece,
+    pub until: Tick,
 }
 
 /// A streaming unit with its control.
@@ -61,12 +61,12 @@ struct Run {
 pub struct Accelerator {
     pub(super) config: AcceleratorConfig,
     state: State,
-    path: Option<Run>,
+    pub(super) path: Option<Run>,
     pub(super) contexts: Vec<Context>,
     /// The client whose turn it is: at the data transfer unit, and at the data path.
     turns: (usize, usize),
     /// The client whose stream is in the data path.
-    loaded: Option<u16>,
+    pub(super) loaded: Option<u16>,
     /// The kernel may have sent a request.
     kernel: bool,
     /// When the first client whose token bucket lacks tokens for its next command can continue.
@@ -150,14 +150,6 @@ impl Accelerator {
 
     pub(super) fn context(&mut self, activity: u16) -> Option<&mut Context> {
         self.contexts.iter_mut().find(|c| c.activity == activity)
-    }
-
-    /// Removes a client and everything that the unit held for it.
-    pub(super) fn remove(&mut self, activity: u16) {
-        self.contexts.retain(|c| c.activity != activity);
-        if self.loaded == Some(activity) {
-            self.loaded = None;
-        }
     }
 
     /// Continues as far as possible at this moment.
@@ -258,12 +250,13 @@ impl Accelerator {
         self.path = None;
         self.streaming += self.config.duration(run.piece.bytes);
         self.bytes += run.piece.bytes;
-        if let Some(context) = self.context(run.activity) {
-            if !there {
-                context.fail(DtuError::TargetRefused as u64);
-            }
-            context.streamed(run.piece, &data);
+        let Some(context) = self.context(run.activity) else {
+            panic!("a piece of nobody: {run:?}");
+        };
+        if !there {
+            context.fail(DtuError::TargetRefused as u64);
         }
+        context.streamed(run.piece, &data);
         Ok(())
     }
 
@@ -662,7 +655,8 @@ impl Accelerator {
             Step::Exit(_) => {
                 // The kernel handles notifications first, so there will be room soon.
                 if error != DtuError::NoSpace {
-                    self.remove(activity);
+                    let removed = self.remove(now, activity);
+                    removed.expect("who ends has no piece in the data path");
                 }
             }
         }
