@@ -408,6 +408,63 @@ fn reservations_that_do_not_fit_have_their_place() {
     }
 }
 
+/// Where nobody knows what tasks of the one-shot RTOS take, `check` and `plan` judge no more than `run`, and say why.
+#[test]
+fn what_nobody_knows_is_not_judged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let unknown = [
+        (
+            "platform/network@credits=2",
+            "nothing bounds waits for room",
+        ),
+        (
+            "platform/pipeline@branch-penalty=1000",
+            "has branch-penalty=\"1000\", more than 3",
+        ),
+    ];
+    for (change, why) in unknown {
+        for command in ["check", "plan"] {
+            let arguments = [command, "oneshot/pair", "--set", change];
+            let output = bulkhead(folder.path(), &arguments);
+            let said = text(&output.stdout);
+            assert_eq!(output.status.code(), Some(0), "{said}");
+            assert!(said.contains("one-shot: nothing was judged\n"), "{said}");
+            assert!(!said.contains("FAILS"), "{said}");
+            let reason = said
+                .lines()
+                .find(|line| line.starts_with("  response of producer"));
+            assert!(reason.is_some_and(|line| line.contains(why)), "{said}");
+            let value = json(&bulkhead(
+                folder.path(),
+                &[&arguments[..], &["--json"]].concat(),
+            ));
+            assert_eq!(value["schedulable"], serde_json::Value::Null);
+            assert_eq!(value["verdict"]["outcome"], "nothing-judged");
+            for promise in value["verdict"]["promises"].as_array().expect("a list") {
+                assert_eq!(promise["judgement"], "not-judged", "{promise}");
+                let because = promise["because"].as_str().unwrap_or_default();
+                assert!(because.contains(why), "{promise}");
+            }
+            for constraint in value["constraints"].as_array().expect("a list") {
+                assert_eq!(constraint["holds"], serde_json::Value::Null, "{constraint}");
+                assert_eq!(constraint["bound"], serde_json::Value::Null, "{constraint}");
+            }
+            let cost = &value["system"]["tasks"][0]["cost"];
+            assert_eq!(*cost, serde_json::Value::Null);
+        }
+    }
+    // Handlers that are stated to take a whole tick leave no time: that is known.
+    let full = ["check", "oneshot/pair", "--set", "other@handlers=1ms"];
+    let output = bulkhead(folder.path(), &full);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("one-shot: not schedulable\n"), "{said}");
+    assert!(
+        said.contains("  response of other: no bound within 5ms (on core 5, handlers of timing events may take"),
+        "{said}"
+    );
+}
+
 /// An analysis needs no programs, so `check` judges without them and says which a run would not find.
 #[test]
 fn check_names_programs_of_tasks_that_are_not_there() {
