@@ -35,7 +35,7 @@ use crate::one_shot_rivals::{Rivals, patience};
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
-use bulkhead_model::tasks::{Channel, ChannelKind, TaskSystem, UNBOUNDED};
+use bulkhead_model::tasks::{Channel, ChannelKind, TaskSystem, UNBOUNDED, Unbounded};
 use bulkhead_model::units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -113,22 +113,24 @@ pub struct Bounds {
     /// Domains whose bounds hold only if all other cores of the chip behave, and why. The bounds of all other domains hold whatever cores
     /// without tasks, and cores of other domains, do.
     pub assumes: Vec<(Option<String>, String)>,
-    /// Why no bound of the chip holds, if so. Then no task of `tasks` has a response.
+    /// Why no bound of the chip holds, if so. Then no task of `tasks` has a response: those without time fail, and the others are not judged.
     pub unbounded: Option<String>,
     /// For each channel: why an operation on its port may fail, if so. Then nothing bounds when an item arrives, or how many wait; responses and operations
     /// keep their bounds, because whoever asks for a lock in vain takes less time than whoever gets it at last.
     pub fails: Vec<Option<String>>,
     /// For each task: why it has no bound, nor its operations and items, if so. The others keep theirs.
-    pub lost: Vec<Option<String>>,
+    pub lost: Vec<Option<Unbounded>>,
     /// For each task: how many of its jobs may fall within one operation of another task.
     turns: Vec<u64>,
 }
 
 impl Bounds {
-    /// The same without a response of any task, for this reason.
-    fn without(mut self, why: String) -> Self {
-        for task in &mut self.tasks.tasks {
-            task.cost = Some(UNBOUNDED);
+    /// The same without a response of any task, for this reason. Tasks that are known to have no time keep their costs.
+    fn without(mut self, why: String, has_no_time: impl Fn(usize) -> bool) -> Self {
+        for (index, task) in self.tasks.tasks.iter_mut().enumerate() {
+            if task.unbounded.is_none() && !has_no_time(index) {
+                task.lose(Unbounded::Unknown(why.clone()));
+            }
         }
         self.unbounded = Some(why);
         self
@@ -146,7 +148,7 @@ impl Bounds {
         if !fails.is_empty() {
             text += &format!("; some items have none: {}", fails.join("; "));
         }
-        let lost: BTreeSet<&str> = self.lost.iter().flatten().map(String::as_str).collect();
+        let lost: BTreeSet<&str> = self.lost.iter().flatten().map(Unbounded::why).collect();
         let lost: Vec<&str> = lost.into_iter().collect();
         if !lost.is_empty() {
             text += &format!("; some cores have none: {}", lost.join("; "));
@@ -426,7 +428,8 @@ fn with(
                         "`{}` shares a queue of several writers, and its response has no bound: its core is overloaded",
                         task.name
                     );
-                    return bounds.without(why);
+                    let has_no_time = |task: usize| responses[task].is_none();
+                    return bounds.without(why, has_no_time);
                 }
                 // It is overloaded, so its own promises fail; the others count as many of its jobs as of one that is late by a period.
                 None => usual_turns(tasks, index),
@@ -443,7 +446,7 @@ fn with(
 fn once(
     system: &OneShot,
     platform: &Platform,
-    (rivals, lost): (&[Rival], &[Option<String>]),
+    (rivals, lost): (&[Rival], &[Option<Unbounded>]),
     turns: &[u64],
 ) -> (Bounds, Vec<u64>) {
     let mesh = Mesh::new(platform);
@@ -470,7 +473,7 @@ fn once(
     // Both ends of a channel are on such cores, or none.
     for (channel, fails) in tasks.channels.iter().zip(&mut waits.fails) {
         if let Some(why) = &lost[channel.from] {
-            *fails = Some(why.clone());
+            *fails = Some(why.why().to_owned());
         }
     }
     let mut arrivals = vec![0; ports.len()];
@@ -522,8 +525,10 @@ fn once(
         }
     }
     for (channel, fails) in inflated.channels.iter_mut().zip(&waits.fails) {
-        if fails.is_some() {
+        if let Some(why) = fails {
             channel.transfer = UNBOUNDED;
+            let of_writer = lost[channel.from].clone();
+            channel.unbounded = of_writer.or_else(|| Some(Unbounded::Unknown(why.clone())));
         }
     }
     let periods: Vec<Time> = inflated.tasks.iter().map(|task| task.period).collect();
@@ -557,10 +562,10 @@ fn once(
         // The kernel's watch leaves handlers out.
         jobs.push(inside.whole - inside.handlers);
         let whole = inside.whole.saturating_add(interrupt(index) + SWITCH);
-        task.cost = Some(match lost[index] {
-            Some(_) => UNBOUNDED,
-            None => mesh.time(whole),
-        });
+        match &lost[index] {
+            Some(why) => task.lose(why.clone()),
+            None => task.cost = Some(mesh.time(whole)),
+        }
     }
     let unbounded = waits.unbounded;
     let bounds = Bounds {
@@ -574,7 +579,7 @@ fn once(
         turns: turns.to_vec(),
     };
     let bounds = match unbounded {
-        Some(why) => bounds.without(why),
+        Some(why) => bounds.without(why, |_| false),
         None => bounds,
     };
     (bounds, longest)

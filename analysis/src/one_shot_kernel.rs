@@ -99,6 +99,7 @@ pub(crate) fn unbounded(platform: &Platform, core: u16) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use crate::plan::one_shot::bounds;
+    use bulkhead_model::tasks::Unbounded;
     use bulkhead_model::{LoadOptions, load_system_text};
 
     /// For each of two tasks that share a port: why it has no bound, if so.
@@ -115,7 +116,14 @@ mod tests {
         };
         let system = load_system_text("s", &text, &options).expect("valid");
         let one_shot = system.one_shot.as_ref().expect("it is one");
-        bounds(one_shot, &system.platform).lost
+        let lost = bounds(one_shot, &system.platform).lost;
+        let why = |lost: Option<Unbounded>| {
+            lost.map(|lost| match lost {
+                Unbounded::Unknown(why) => why,
+                Unbounded::Overloaded(why) => panic!("nobody knows that: {why}"),
+            })
+        };
+        lost.into_iter().map(why).collect()
     }
 
     #[test]

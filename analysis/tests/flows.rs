@@ -166,7 +166,7 @@ fn the_peer_is_judged() {
     let runs = whole(&system);
     assert_eq!(runs.len(), before);
     let run = runs.iter().find(|run| run.variant == name).expect("judged");
-    assert!(run.verdict.all().any(|one| !one.holds), "{run:?}");
+    assert!(run.verdict.all().any(|one| !one.holds()), "{run:?}");
 }
 
 /// One message through each gate in each job: two gates to one application are two jobs.

@@ -78,6 +78,7 @@ fn generate(draw: &mut Draw) -> TaskSystem {
                     parallel: None,
                     joins: None,
                     transfer: Time(1000 * draw.below(8)),
+                    unbounded: None,
                     deadline: None,
                 });
             }

@@ -163,6 +163,7 @@ fn described(tasks: &[Simulated], helpers: usize) -> TaskSystem {
                 parallel: Some(parallel),
                 joins: None,
                 transfer: Time(0),
+                unbounded: None,
                 deadline: None,
             });
         }
@@ -210,7 +211,7 @@ proptest! {
             let mut all = planned.constraints.iter();
             let one = all.find(|one| one.kind == Kind::Channel && one.subject == name);
             let one = one.expect("a constraint");
-            (one.bound.map(|bound| bound.div_ceil(1000)), one.holds)
+            (one.bound.map(|bound| bound.div_ceil(1000)), one.holds())
         };
         let longest = simulate(&tasks, helpers, before, 20 * period);
         for (helper, [slice, result]) in longest.into_iter().enumerate() {

@@ -287,6 +287,7 @@ proptest! {
         system.channels.push(Channel {
             name: "queue".into(), from: 0, to: 1, size: Size(8), kind: ChannelKind::Queue, slots: 100, notify: false, parallel: None, joins: None,
             transfer: us(transfer), deadline: None,
+            unbounded: None,
         });
         let backlog = bounds(&system, Kind::Queue)[0].unwrap();
         let latency = bounds(&system, Kind::Channel)[0].unwrap();

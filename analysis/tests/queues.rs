@@ -68,6 +68,7 @@ fn generate(draw: &mut Draw) -> TaskSystem {
             parallel: None,
             joins: (writer > 1).then_some(0),
             transfer: Time(1000 * draw.below(reader)),
+            unbounded: None,
             deadline: None,
         });
         system.flows.push(TaskFlow {
@@ -222,6 +223,7 @@ fn by_hand(all: [(u64, u64); 3]) -> TaskSystem {
             parallel: None,
             joins,
             transfer: Time(0),
+            unbounded: None,
             deadline: None,
         });
     }
@@ -246,7 +248,7 @@ fn writers_that_are_together_too_fast_have_no_bound() {
         let plan = plan(&system).expect("it is judged");
         let queue = plan.constraints.iter().find(|one| one.kind == Kind::Queue);
         let queue = queue.expect("there is one").clone();
-        (queue.bound, queue.holds, queue.note)
+        (queue.bound, queue.holds(), queue.note)
     };
     let note = "the reader is slower than its writers together";
     assert_eq!(of(9), (None, false, Some(note.to_owned())));

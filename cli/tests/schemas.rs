@@ -73,6 +73,10 @@ fn task_systems() {
         "check-tasks",
         &["check", "six-tasks", "--set", "radar@cost=500ms"],
     );
+    // Nothing is known of its tasks.
+    let waits = ["oneshot/pair", "--set", "platform/network@credits=2"];
+    fits("check-tasks", &[&["check"], &waits[..]].concat());
+    fits("plan-tasks", &[&["plan"], &waits[..]].concat());
 }
 
 #[test]

@@ -295,6 +295,176 @@ fn quotas_that_do_not_fit_are_said_of_the_tile() {
     );
 }
 
+/// A program for the chip whose bytes are at a fixed address.
+fn linked_to(address: u64) -> Vec<u8> {
+    let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
+    elf.resize(16, 0);
+    let (kind, machine, version, header, program) = (2u16, 243u16, 1u32, 64u64, 56u16);
+    elf.extend(kind.to_le_bytes());
+    elf.extend(machine.to_le_bytes());
+    elf.extend(version.to_le_bytes());
+    // Entry, program headers, no sections; flags: double floats, compressed instructions.
+    elf.extend([address, header, 0].map(u64::to_le_bytes).concat());
+    elf.extend(5u32.to_le_bytes());
+    elf.extend([64, program, 1, 0, 0, 0].map(u16::to_le_bytes).concat());
+    // To be loaded, readable and executable: four bytes after the headers, which jump to themselves.
+    elf.extend([1u32, 5].map(u32::to_le_bytes).concat());
+    let numbers = [120, address, address, 4, 4, 4];
+    elf.extend(numbers.map(u64::to_le_bytes).concat());
+    elf.extend(0x6fu32.to_le_bytes());
+    elf
+}
+
+/// What cannot run without a kernel is a mistake of the description: `check` and `run` say so, with the place and what would be right.
+#[test]
+fn programs_without_a_kernel_that_cannot_be_there_are_bad_input() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.path().join(name), bytes).expect("writes");
+    };
+    write("low.elf", &linked_to(0x8000_0000));
+    write("m.c", b"int main(void) { return 0; }\n");
+    let system = |attributes: &str| {
+        format!(
+            r#"<system name="s" paradigm="bare" platform="single" duration="1ms">
+  <domain name="d">
+    <app name="a" memory="64KiB" {attributes}/>
+  </domain>
+  <variant name="v"/>
+</system>
+"#
+        )
+    };
+    let refused = |attributes: &str, parts: &[&str]| {
+        write("s.xml", system(attributes).as_bytes());
+        for command in ["check", "run"] {
+            let output = bulkhead(folder.path(), &[command, "s.xml"]);
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{command}: {said}");
+            // Lines are broken between words.
+            let words = said.split_whitespace().filter(|word| *word != "│");
+            let words = words.collect::<Vec<_>>().join(" ");
+            for part in parts {
+                assert!(words.contains(part), "{command}: {part}: {said}");
+            }
+        }
+    };
+    refused(
+        r#"at="0x80100000" program="low.elf""#,
+        &[
+            "s.xml:3:59: low.elf: ",
+            "link it with -pie (docs/reference/bare.md), so that it runs anywhere; or write at=",
+        ],
+    );
+    refused(
+        r#"program="m.c""#,
+        &[
+            "s.xml:3:43: m.c: programs in C are compiled for the tiled OS, and this system has no kernel",
+            "name the ELF file",
+        ],
+    );
+    // Where it is linked to, it is right.
+    write(
+        "s.xml",
+        system(r#"at="0x80000000" program="low.elf""#).as_bytes(),
+    );
+    let checked = bulkhead(folder.path(), &["check", "s.xml"]);
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+}
+
+/// Too large reservations of programs are said of their attributes, also where a variant or the command line changes them, and those of the platform of the platform.
+#[test]
+fn reservations_that_do_not_fit_have_their_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let system = |first: &str| {
+        format!(
+            r#"<system name="s" paradigm="bare" platform="virt-shares" duration="1ms">
+  <domain name="d">
+    <app name="a" harts="0" program="memory/measure" memory="1MiB" ways="0-3" reserved="{first}"/>
+    <app name="b" harts="1-2" program="memory/measure" memory="1MiB" ways="4-7" reserved="20"/>
+  </domain>
+</system>
+"#
+        )
+    };
+    let refused = |first: &str, more: &[&str]| {
+        std::fs::write(folder.path().join("s.xml"), system(first)).expect("writes");
+        let output = bulkhead(folder.path(), &[&["check", "s.xml"], more].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        let words = said.split_whitespace().filter(|word| *word != "│");
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let help = "help: write less as `reserved` of these programs";
+    let cases = [
+        refused("100", &[]),
+        refused("1", &["--set", "a@reserved=100"]),
+    ];
+    for (said, place) in cases.iter().zip(["s.xml:3:89: ", "--set:1:12: "]) {
+        let why = "memory tile 1: 140 slots of each window are reserved, but beside refreshes only 57 of 64 can be: `a` reserves 100 for each of its harts (1), `b` reserves 20 for each of its harts (2)";
+        for part in [place, why, help] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+}
+
+/// Where nobody knows what tasks of the one-shot RTOS take, `check` and `plan` judge no more than `run`, and say why.
+#[test]
+fn what_nobody_knows_is_not_judged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let unknown = [
+        (
+            "platform/network@credits=2",
+            "nothing bounds waits for room",
+        ),
+        (
+            "platform/pipeline@branch-penalty=1000",
+            "has branch-penalty=\"1000\", more than 3",
+        ),
+    ];
+    for (change, why) in unknown {
+        for command in ["check", "plan"] {
+            let arguments = [command, "oneshot/pair", "--set", change];
+            let output = bulkhead(folder.path(), &arguments);
+            let said = text(&output.stdout);
+            assert_eq!(output.status.code(), Some(0), "{said}");
+            assert!(said.contains("one-shot: nothing was judged\n"), "{said}");
+            assert!(!said.contains("FAILS"), "{said}");
+            let reason = said
+                .lines()
+                .find(|line| line.starts_with("  response of producer"));
+            assert!(reason.is_some_and(|line| line.contains(why)), "{said}");
+            let value = json(&bulkhead(
+                folder.path(),
+                &[&arguments[..], &["--json"]].concat(),
+            ));
+            assert_eq!(value["schedulable"], serde_json::Value::Null);
+            assert_eq!(value["verdict"]["outcome"], "nothing-judged");
+            for promise in value["verdict"]["promises"].as_array().expect("a list") {
+                assert_eq!(promise["judgement"], "not-judged", "{promise}");
+                let because = promise["because"].as_str().unwrap_or_default();
+                assert!(because.contains(why), "{promise}");
+            }
+            for constraint in value["constraints"].as_array().expect("a list") {
+                assert_eq!(constraint["holds"], serde_json::Value::Null, "{constraint}");
+                assert_eq!(constraint["bound"], serde_json::Value::Null, "{constraint}");
+            }
+            let cost = &value["system"]["tasks"][0]["cost"];
+            assert_eq!(*cost, serde_json::Value::Null);
+        }
+    }
+    // Handlers that are stated to take a whole tick leave no time: that is known.
+    let full = ["check", "oneshot/pair", "--set", "other@handlers=1ms"];
+    let output = bulkhead(folder.path(), &full);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("one-shot: not schedulable\n"), "{said}");
+    assert!(
+        said.contains("  response of other: no bound within 5ms (on core 5, handlers of timing events may take"),
+        "{said}"
+    );
+}
+
 /// An analysis needs no programs, so `check` judges without them and says which a run would not find.
 #[test]
 fn check_names_programs_of_tasks_that_are_not_there() {

@@ -1,10 +1,11 @@
 //! Names of programs and host files that a description may use.
 //!
 //! Why it exists: an unknown program name, or a file that is not there, is refused before anything runs. What it deliberately does not know:
-//! what programs are and how they are built, where files are, and what is in them.
+//! what programs are and how they are built, where files are, and what is in them; and what the machine refuses.
 
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
+use crate::platform::Platform;
 
 /// A host file or a folder that a description names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +30,18 @@ pub trait Programs {
     /// The same for an application of the tiled OS, whose managers load it.
     fn application_refusal(&self, name: &str) -> Option<(String, String)> {
         self.refusal(name)
+    }
+    /// The same for a system without a kernel.
+    fn bare_refusal(&self, name: &str) -> Option<(String, String)> {
+        self.refusal(name)
+    }
+    /// Why a finished program cannot run in `size` bytes of memory from `base` on, and what would be right. `None` if it can, or if only building it can tell.
+    fn misplaced(&self, _name: &str, _base: u64, _size: u64) -> Option<(String, String)> {
+        None
+    }
+    /// Why the machine refuses the shares that a platform gives to harts.
+    fn shares_refusal(&self, _platform: &Platform) -> Option<String> {
+        None
     }
     /// Why the host cannot read a file or a folder of this name: the path that was looked at, and the cause. `None` if it can, or if nobody
     /// knows where files are.

@@ -101,6 +101,7 @@ fn system() -> impl Strategy<Value = TaskSystem> {
                 parallel: None,
                 joins: None,
                 transfer: schedule,
+                unbounded: None,
                 deadline: Some(slice),
             });
             system.flows.push(TaskFlow {

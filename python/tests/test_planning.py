@@ -39,6 +39,16 @@ def test_what_fails_and_by_how_much() -> None:
     assert bulkhead.check("audsley").repairs() == []
 
 
+def test_what_nobody_knows_is_not_judged() -> None:
+    plan = bulkhead.check("oneshot/pair", overrides=["platform/network@credits=2"])
+    assert plan.schedulable is None
+    assert repr(plan) == "<Plan of pair: nothing was judged>"
+    assert {one.holds for one in plan.constraints} == {None}
+    assert all(one.note and "waits for room" in one.note for one in plan.constraints)
+    assert plan.failures == ()
+    assert plan.repairs() == []
+
+
 def test_a_task_set_of_another_tool(tmp_path: Path) -> None:
     system = [Task(1, 4), Task(1, 5), Task(3, 9), Task(3, 18)]
     source = tmp_path / "tasks.xml"

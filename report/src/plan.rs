@@ -4,8 +4,8 @@
 //! deliberately does not know: how bounds are computed; colours of a terminal.
 
 use super::table::{Grid, plain, render};
-use super::verdict::{Outcome, Promise, Verdict};
-use bulkhead_analysis::plan::repair::{Number, Repair, without_bounds};
+use super::verdict::{Judgement, Outcome, Promise, Verdict};
+use bulkhead_analysis::plan::repair::{Number, Repair, without_time};
 use bulkhead_analysis::plan::system::complete::{Run, SystemPlan, SystemRepair};
 use bulkhead_analysis::plan::{Constraint, Kind, Plan, Unit};
 use bulkhead_model::tasks::{Policy, TaskSystem};
@@ -84,16 +84,20 @@ fn is_asked(constraint: &Constraint) -> bool {
 
 /// A constraint as a promise of a run; `variant` is empty if there is only one.
 fn promise(variant: &str, constraint: &Constraint) -> Promise {
+    if constraint.judgement == Judgement::NotJudged {
+        let what = format!("{} of {}", noun(constraint.kind), constraint.subject);
+        return Promise::not_judged(variant, what, constraint.note.clone().unwrap_or_default());
+    }
     let number = |number: Option<u64>| number.map(|number| value(number, constraint.unit));
     let what = match (number(constraint.bound), number(constraint.limit)) {
-        _ if !constraint.holds => failure(constraint),
+        _ if constraint.fails() => failure(constraint),
         (Some(bound), Some(limit)) => {
             let what = noun(constraint.kind);
             format!("{what} of {}: {bound} of {limit}", constraint.subject)
         }
         _ => format!("{} of {}", noun(constraint.kind), constraint.subject),
     };
-    Promise::judged(variant, what, constraint.holds)
+    Promise::judged(variant, what, constraint.holds())
 }
 
 /// The verdict on a task system.
@@ -148,13 +152,16 @@ pub fn heading(plan: &Plan) -> String {
     let system = &plan.system;
     let counted =
         |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let verdict = verdict(plan);
     format!(
         "{}: {} on {}, {}: {}",
         system.name,
         counted(system.tasks.len(), "task"),
         counted(system.processors as usize, "processor"),
         system.policy.word(),
-        match verdict(plan).outcome() {
+        match verdict.outcome() {
+            Outcome::Held if verdict.counts().not_judged > 0 =>
+                "schedulable as far as it was judged",
             Outcome::Held => "schedulable",
             Outcome::Failed => "not schedulable",
             Outcome::NothingJudged => "nothing was judged",
@@ -188,7 +195,7 @@ pub fn task_grid(plan: &Plan) -> Grid {
     let judged = plan.constraints.iter().filter(|c| is_task(c));
     let rows = judged.filter_map(|constraint| {
         let index = system.task(&constraint.subject)?;
-        Some((constraint.holds, row(system, index, constraint, levels)))
+        Some((!constraint.fails(), row(system, index, constraint, levels)))
     });
     Grid {
         rows: rows.collect(),
@@ -240,10 +247,11 @@ fn row(system: &TaskSystem, index: usize, constraint: &Constraint, levels: bool)
 }
 
 fn word(constraint: &Constraint) -> &'static str {
-    match constraint.holds {
-        false => "FAILS",
-        true if is_asked(constraint) => "holds",
-        true => "-",
+    match constraint.judgement {
+        Judgement::Failed => "FAILS",
+        Judgement::NotJudged => "not judged",
+        Judgement::Held if is_asked(constraint) => "holds",
+        Judgement::Held => "-",
     }
 }
 
@@ -268,7 +276,7 @@ pub fn grid<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> Grid {
             text(constraint.limit),
             word(constraint).to_owned(),
         ];
-        rows.push((constraint.holds, cells));
+        rows.push((!constraint.fails(), cells));
     }
     Grid {
         headings: vec!["constraint", "of", "bound", "limit", "verdict"],
@@ -318,6 +326,13 @@ pub fn summary(plan: &Plan) -> String {
     let failures = failures(plan);
     if !failures.is_empty() {
         let _ = write!(out, "\nWhat fails:\n{failures}");
+    }
+    let unjudged = verdict(plan).unjudged();
+    if !unjudged.is_empty() {
+        out.push_str("\nNot judged:\n");
+        for line in unjudged {
+            let _ = writeln!(out, "  {line}");
+        }
     }
     out
 }
@@ -397,9 +412,9 @@ pub fn judged(plan: &Plan, found: &[Repair]) -> String {
         return out;
     }
     let text = repairs(found);
-    let endless = without_bounds(&plan.system);
-    out.push_str(&if !endless.is_empty() {
-        beyond_repair(&endless)
+    let timeless = without_time(&plan.system);
+    out.push_str(&if !timeless.is_empty() {
+        beyond_repair(&timeless)
     } else if text.is_empty() {
         "\nNo single change within the search limits repairs it.\n".to_owned()
     } else {
@@ -409,11 +424,11 @@ pub fn judged(plan: &Plan, found: &[Repair]) -> String {
     out
 }
 
-/// Why no number of a description repairs it, if costs of these tasks have no bound.
-fn beyond_repair(endless: &[&str]) -> String {
+/// Why no number of a task repairs it, if something else leaves these no time.
+fn beyond_repair(timeless: &[&str]) -> String {
     format!(
-        "\nNo other number of a task repairs it, because nothing bounds what a job of {} takes; the notes say why.\n",
-        endless.join(", ")
+        "\nNo other number of a task repairs it, because something else leaves {} no time, as said above.\n",
+        timeless.join(", ")
     )
 }
 

@@ -6,7 +6,7 @@
 use super::lanes::{Frame, Ink, Lane, Shape, picture as draw};
 use super::page::{page, picture};
 use super::plan::{
-    choices, failure, grid, heading, noun, repairs, system_verdict, task_grid, value,
+    choices, failure, grid, heading, noun, repairs, system_verdict, task_grid, value, verdict,
 };
 use super::table::{Grid, TEXTS};
 use crate::Error;
@@ -16,7 +16,7 @@ use crate::palette::Palette;
 use bulkhead_analysis::plan::instant::{CriticalInstant, Group, Part, Row, instants};
 use bulkhead_analysis::plan::repair::Repair;
 use bulkhead_analysis::plan::system::complete::{Run, SystemRepair};
-use bulkhead_analysis::plan::{Choice, Constraint, Kind, Plan};
+use bulkhead_analysis::plan::{Choice, Constraint, Judgement, Kind, Plan};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 
@@ -45,6 +45,7 @@ pub fn tasks(plan: &Plan, found: Option<&[Repair]>, book: &Book) -> Result<Strin
         @if let Some(about) = &plan.system.about { p.soft { (about) } }
         @let failed: Vec<String> = plan.failures().into_iter().map(failure).collect();
         (list("What fails", &failed))
+        (list("Not judged", &verdict(plan).unjudged()))
         (list("Single changes that repair it, smallest first", &lines(&repaired)))
         (judged(plan, "processor", &palette, book)?)
         @if !plan.choices.is_empty() { (list("Open in the description, and chosen", &lines(&choices(plan)))) }
@@ -128,7 +129,7 @@ pub fn system(
 /// One variant: its tasks by policy, then its flows and quotas.
 fn variant(run: &Run, palette: &Palette, book: &Book) -> Result<Markup, Error> {
     let verdict = &run.verdict;
-    let failed: Vec<String> = verdict.all().filter(|c| !c.holds).map(failure).collect();
+    let failed: Vec<String> = verdict.all().filter(|c| c.fails()).map(failure).collect();
     let mut plans = Vec::new();
     for plan in &verdict.tasks {
         plans.push((
@@ -248,7 +249,7 @@ fn methods<'a>(constraints: impl Iterator<Item = &'a Constraint>, book: &Book) -
 struct Time {
     name: String,
     is_task: bool,
-    holds: bool,
+    judgement: Judgement,
     bound: Option<u64>,
     due: Option<u64>,
     /// It may be later than that and still hold.
@@ -286,7 +287,7 @@ impl Time {
         Some(Self {
             name,
             is_task,
-            holds: constraint.holds,
+            judgement: constraint.judgement,
             bound,
             due,
             allowed,
@@ -296,6 +297,10 @@ impl Time {
                 |plan| because(Some(plan), constraint),
             ),
         })
+    }
+
+    fn fails(&self) -> bool {
+        self.judgement == Judgement::Failed
     }
 
     fn ends(&self) -> impl Iterator<Item = u64> {
@@ -309,14 +314,14 @@ fn because(plan: Option<&Plan>, constraint: &Constraint) -> String {
     if let Some(note) = &constraint.note {
         return note.clone();
     }
-    if constraint.holds {
+    if constraint.holds() {
         return "in time for certain, though the test gives no response time".to_owned();
     }
     let overload = plan.and_then(|plan| {
         let core = plan.system.tasks[plan.system.task(&constraint.subject)?].core;
         let place = core.map(|core| format!("processor {core}"));
         plan.constraints.iter().find(|c| {
-            c.kind == Kind::Capacity && !c.holds && place.as_ref().is_none_or(|p| *p == c.subject)
+            c.kind == Kind::Capacity && c.fails() && place.as_ref().is_none_or(|p| *p == c.subject)
         })
     });
     match overload {
@@ -350,7 +355,7 @@ fn unit(longest: u64) -> (f64, &'static str) {
 fn bars(times: &[Time], palette: &Palette) -> Result<String, Error> {
     let mut times: Vec<&Time> = times.iter().collect();
     if times.len() > LANES {
-        times.sort_by_key(|time| time.holds);
+        times.sort_by_key(|time| !time.fails());
         times.truncate(LANES);
     }
     let ends = || times.iter().flat_map(|time| time.ends());
@@ -378,7 +383,7 @@ fn bars(times: &[Time], palette: &Palette) -> Result<String, Error> {
     let lane = |time: &&Time| {
         let mut shapes = Vec::new();
         if let Some(bound) = time.bound {
-            let ink = if time.holds { Ink::Bound } else { Ink::Late };
+            let ink = if time.fails() { Ink::Late } else { Ink::Bound };
             shapes.push(Shape::Bar(begin, scaled(bound), 0.66, ink));
         }
         if let Some(response) = time.response.filter(|_| time.bound.is_some()) {
@@ -390,11 +395,10 @@ fn bars(times: &[Time], palette: &Palette) -> Result<String, Error> {
                 .map(|due| Shape::Line(scaled(due), Ink::Kernel)),
         );
         if time.bound.is_none() {
-            let ink = if time.holds { Ink::Word } else { Ink::Late };
-            let text: String = if time.holds {
-                time.why.clone()
-            } else {
-                format!("no bound: {}", time.why)
+            let (ink, text) = match time.judgement {
+                Judgement::Held => (Ink::Word, time.why.clone()),
+                Judgement::NotJudged => (Ink::Word, format!("not judged: {}", time.why)),
+                Judgement::Failed => (Ink::Late, format!("no bound: {}", time.why)),
             };
             // After the mark of the deadline if there is room for all of it.
             let due = time.due.map_or(0.0, |due| place(scaled(due)));
@@ -405,7 +409,7 @@ fn bars(times: &[Time], palette: &Palette) -> Result<String, Error> {
         let limit = time.allowed.or(time.due);
         let of = match limit {
             // A task that may be as late as it is has a deadline but no limit.
-            Some(due) if time.holds && time.bound.is_some_and(|bound| bound > due) => {
+            Some(due) if !time.fails() && time.bound.is_some_and(|bound| bound > due) => {
                 format!(", due at {}", span(microseconds(due)))
             }
             Some(due) => format!(" of {}", span(microseconds(due))),
@@ -428,7 +432,10 @@ fn bars(times: &[Time], palette: &Palette) -> Result<String, Error> {
     let lanes: Vec<Lane> = times.iter().map(lane).collect();
     let sample = |share: f64, ink: Ink| Shape::Bar(0.0, 1.0, share, ink);
     let mut legend = vec![("bound: the longest time at worst", sample(0.66, Ink::Bound))];
-    if times.iter().any(|time| !time.holds && time.bound.is_some()) {
+    if times
+        .iter()
+        .any(|time| time.fails() && time.bound.is_some())
+    {
         legend.push(("bound that is not allowed", sample(0.66, Ink::Late)));
     }
     if times.iter().any(|time| time.response.is_some()) {
@@ -482,7 +489,7 @@ fn schedules(
     if count > SCHEDULES {
         let good = |group: &Group| {
             let mut all = group.tasks.iter().filter_map(|&task| constraint(task));
-            all.all(|c| c.holds)
+            !all.any(|c| c.fails())
         };
         groups.sort_by_key(|group| good(group));
         groups.truncate(SCHEDULES);

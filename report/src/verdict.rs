@@ -23,17 +23,7 @@ pub mod exit {
     pub const PROGRAM_FAILED: u8 = 4;
 }
 
-/// The judgement of a promise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Judgement {
-    /// It was judged and kept.
-    Held,
-    /// It was judged and did not hold.
-    Failed,
-    /// It was not judged; [`Promise::because`] says why.
-    NotJudged,
-}
+pub use bulkhead_analysis::plan::Judgement;
 
 /// How a value compares with a bound that it should not exceed, for the text of a promise.
 pub fn relation<T: PartialOrd>(value: T, bound: T) -> &'static str {
@@ -66,11 +56,7 @@ impl Promise {
         Self {
             variant: variant.to_owned(),
             what: what.into(),
-            judgement: if held {
-                Judgement::Held
-            } else {
-                Judgement::Failed
-            },
+            judgement: Judgement::of(held),
             because: None,
             expected: false,
         }
@@ -295,7 +281,7 @@ impl Verdict {
     }
 
     /// Promises that were not judged: one line per run and reason. Runs with the same promises for the same reason are combined.
-    fn unjudged(&self) -> Vec<String> {
+    pub fn unjudged(&self) -> Vec<String> {
         let mut groups: Vec<(&str, &str, Vec<&str>)> = Vec::new();
         let all = self.promises.iter();
         for promise in all.filter(|p| p.judgement == Judgement::NotJudged) {

@@ -26,6 +26,7 @@ pub mod loadable;
 mod manifests;
 pub mod measure;
 pub mod modules;
+mod moved;
 pub(crate) mod named_tracer;
 pub mod names;
 pub mod new;

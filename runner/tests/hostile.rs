@@ -209,7 +209,7 @@ fn is_judged(constraint: &Constraint) -> bool {
         (Some(_), None) => true,
         (None, _) => false,
     };
-    !constraint.holds || within
+    !constraint.holds() || within
 }
 
 fn refused(error: InputError) -> String {

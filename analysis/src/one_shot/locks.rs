@@ -22,6 +22,7 @@ use crate::one_shot_mesh::{BEHIND, Load, Mesh};
 use crate::one_shot_rivals::{Asker, Asking};
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
+use bulkhead_model::tasks::Unbounded;
 use std::collections::BTreeMap;
 
 /// For each channel, in cycles of a core.
@@ -56,7 +57,7 @@ pub(crate) struct Ports<'a> {
     /// All cores have one timer.
     pub is_aligned: bool,
     /// For each task, why nothing bounds it, if so.
-    pub lost: &'a [Option<String>],
+    pub lost: &'a [Option<Unbounded>],
 }
 
 impl Ports<'_> {
@@ -332,8 +333,8 @@ pub(crate) fn turns(length: u64, response: u64, (period, jitter): (u64, u64)) ->
 mod tests {
     use super::*;
     use crate::one_shot::Bounds;
-    use crate::plan::Kind;
     use crate::plan::one_shot::bounds;
+    use crate::plan::{Constraint, Judgement, Kind};
 
     /// A reader on core 5 that takes an item in each millisecond, and writers, each with its core, period and cost.
     fn of(writers: &[(u16, u64, u64)]) -> Bounds {
@@ -426,7 +427,10 @@ mod tests {
         let plan = crate::plan::plan(&bounds.tasks).expect("it can be judged");
         let of = |kind| plan.constraints.iter().filter(move |one| one.kind == kind);
         assert!(of(Kind::Response).all(|one| one.bound.is_some()));
-        assert!(of(Kind::Queue).all(|one| one.bound.is_none()));
+        for one in of(Kind::Queue) {
+            assert_eq!((one.bound, one.judgement), (None, Judgement::NotJudged));
+            assert_eq!(one.note.as_ref(), Some(&why));
+        }
         assert_eq!(of(Kind::Channel).count(), 0, "nothing is required of them");
     }
 
@@ -439,9 +443,30 @@ mod tests {
             "{why}"
         );
         assert_eq!(bounds.beside(), format!("no bound holds: {why}"));
-        let plan = crate::plan::plan(&bounds.tasks);
-        let holds = plan.is_ok_and(|plan| plan.schedulable);
-        assert!(!holds, "nothing was judged");
+        // The one without time fails, and nobody knows more of the others.
+        let plan = crate::plan::plan(&bounds.tasks).expect("it can be judged");
+        let responses = plan
+            .constraints
+            .iter()
+            .filter(|one| one.kind == Kind::Response);
+        for one in responses {
+            let late = one.subject == "w1";
+            let expected = if late {
+                Judgement::Failed
+            } else {
+                Judgement::NotJudged
+            };
+            assert_eq!(
+                (one.bound, one.judgement),
+                (None, expected),
+                "{}",
+                one.subject
+            );
+            assert_eq!(one.note.as_ref(), Some(&why).filter(|_| !late));
+        }
+        // Its items never come; that the others' do is not known.
+        let queue = plan.constraints.iter().find(|one| one.kind == Kind::Queue);
+        assert!(queue.is_some_and(Constraint::fails));
         // Kernels watch jobs without bounds, too: a budget has 32 bits.
         assert!(
             bounds.jobs.iter().all(|one| *one < 1 << 32),

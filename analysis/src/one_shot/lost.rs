@@ -10,31 +10,31 @@ use crate::one_shot_mesh::Mesh;
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
-use bulkhead_model::tasks::Channel;
+use bulkhead_model::tasks::{Channel, Unbounded};
 use std::collections::BTreeMap;
 
-/// For each task, why nothing bounds it, if so.
-pub(super) fn lost(system: &OneShot, platform: &Platform) -> Vec<Option<String>> {
+/// For each task, why nothing bounds it, if so. Only what handlers are stated to take is known to leave no time.
+pub(super) fn lost(system: &OneShot, platform: &Platform) -> Vec<Option<Unbounded>> {
     let mesh = Mesh::new(platform);
-    let mut cores: BTreeMap<u16, String> = BTreeMap::new();
+    let mut cores: BTreeMap<u16, Unbounded> = BTreeMap::new();
     let master = system.master(platform);
     let no_time = master.and_then(|master| unbounded(platform, master));
     for core in system.cores() {
         let interrupts = Interrupts::of(system, platform, core);
         let tick = Drift::of(platform, core).shorten(mesh.cycles(TICK).max(1), 1);
-        if let Some(why) = unbounded(platform, core) {
-            cores.insert(core, why);
-        } else if system.unstated.contains(&core) && system.handlers(core).is_empty() {
-            let why = format!(
-                "core {core} sets timing events, and no task of it states how long their handlers take (handlers=\"...\")"
-            );
-            cores.insert(core, why);
-        } else if interrupts.handled() > 0 && interrupts.fill(tick) {
+        if interrupts.handled() > 0 && interrupts.fill(tick) {
             let why = format!(
                 "on core {core}, handlers of timing events may take {} cycles in one tick of {tick}",
                 interrupts.handled()
             );
-            cores.insert(core, why);
+            cores.insert(core, Unbounded::Overloaded(why));
+        } else if let Some(why) = unbounded(platform, core) {
+            cores.insert(core, Unbounded::Unknown(why));
+        } else if system.unstated.contains(&core) && system.handlers(core).is_empty() {
+            let why = format!(
+                "core {core} sets timing events, and no task of it states how long their handlers take (handlers=\"...\")"
+            );
+            cores.insert(core, Unbounded::Unknown(why));
         }
     }
     let tasks = &system.tasks;
@@ -45,7 +45,7 @@ pub(super) fn lost(system: &OneShot, platform: &Platform) -> Vec<Option<String>>
             let ends = [channel.from, channel.to].map(|task| system.core(task));
             for own in ends.into_iter().filter(|_| ends[0] != ends[1]) {
                 let why = format!("core {own} compares its clock with others: {why}");
-                cores.entry(own).or_insert(why);
+                cores.entry(own).or_insert(Unbounded::Unknown(why));
             }
         }
     }
@@ -55,12 +55,17 @@ pub(super) fn lost(system: &OneShot, platform: &Platform) -> Vec<Option<String>>
         for channel in &tasks.channels {
             let ends = [channel.from, channel.to].map(|task| system.core(task));
             for (own, other) in [(ends[0], ends[1]), (ends[1], ends[0])] {
-                if let (Some(why), None) = (cores.get(&other), cores.get(&own)) {
-                    let why = match why.split_once(SHARES) {
-                        Some((_, first)) => first.to_owned(),
-                        None => why.clone(),
+                if let (Some(known), None) = (cores.get(&other), cores.get(&own)) {
+                    let why = match known.why().split_once(SHARES) {
+                        Some((_, first)) => first,
+                        None => known.why(),
                     };
-                    cores.insert(own, format!("core {own}{SHARES}{why}"));
+                    let why = format!("core {own}{SHARES}{why}");
+                    let shared = match known {
+                        Unbounded::Overloaded(_) => Unbounded::Overloaded(why),
+                        Unbounded::Unknown(_) => Unbounded::Unknown(why),
+                    };
+                    cores.insert(own, shared);
                 }
             }
         }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::plan::one_shot::bounds;
 use crate::plan::repair;
+use crate::plan::{Constraint, Judgement, Plan};
 
 /// By hand: ticks of 100, interrupts of 10. A job of 95 takes 105, so it touches a second tick and takes 115.
 #[test]
@@ -228,6 +229,13 @@ fn with_handlers(handlers: &str, unstated: &[u16]) -> Bounds {
     bounds(one_shot, &system.platform)
 }
 
+/// What is known of the response of each task.
+fn responses_of(plan: &Plan) -> Vec<Constraint> {
+    let all = plan.constraints.iter();
+    let responses = all.filter(|one| one.kind == crate::plan::Kind::Response);
+    responses.cloned().collect()
+}
+
 /// The response of each task in nanoseconds.
 fn responses(bounds: &Bounds) -> Vec<Option<u64>> {
     let plan = crate::plan::plan(&bounds.tasks).expect("it can be judged");
@@ -250,16 +258,21 @@ fn a_core_with_handlers_that_nobody_states_has_no_bound() {
         assert_eq!(responses(&bounds), [None, None, None, alone]);
         let why = format!("core {core} sets timing events, and no task of it states");
         let said = bounds.lost.iter().take(3).flatten();
-        assert_eq!(said.filter(|one| one.contains(&why)).count(), 3);
+        assert_eq!(said.filter(|one| one.why().contains(&why)).count(), 3);
         assert_eq!(bounds.lost[3], None);
         assert!(bounds.beside().contains(&why), "{}", bounds.beside());
         assert!(bounds.fails_on(&[0]).is_some_and(|one| one.contains(&why)));
-        // Another cost would be another description of the same core, so it repairs nothing.
+        // Nobody knows whether they are in time, and there is nothing to repair.
         let plan = crate::plan::plan(&bounds.tasks).expect("it can be judged");
-        assert!(!plan.schedulable);
+        let [unknown @ .., alone] = &responses_of(&plan)[..] else {
+            panic!("four tasks");
+        };
+        for one in unknown {
+            assert_eq!((one.bound, one.judgement), (None, Judgement::NotJudged));
+            assert!(one.note.as_ref().is_some_and(|note| note.contains(&why)));
+        }
+        assert!(alone.holds() && plan.schedulable);
         assert_eq!(repair::repairs(&bounds.tasks, &plan), []);
-        let named = repair::without_bounds(&bounds.tasks);
-        assert_eq!(named, ["writer", "reader", "neighbour"]);
         // The kernel watches budgets all the same; more operations of whoever may be late count.
         let mut budgets = bounds.jobs.iter().zip(&none.jobs);
         assert!(budgets.all(|(now, before)| (*before..before + 1000).contains(now)));
@@ -290,7 +303,24 @@ fn stated_handlers_are_in_responses_and_locks_and_not_in_budgets() {
     // A tick's whole time.
     let long = with_handlers(r#"handlers="1ms""#, &[5]);
     let why = "on core 5, handlers of timing events may take 600000 cycles in one tick of 600000";
-    assert!(long.lost[0].as_ref().is_some_and(|one| one.contains(why)));
+    assert!(
+        long.lost[0]
+            .as_ref()
+            .is_some_and(|one| one.why().contains(why))
+    );
+    // That is known, so whatever is there fails, with the reason; and another cost repairs nothing.
+    let plan = crate::plan::plan(&long.tasks).expect("it can be judged");
+    let [late @ .., alone] = &responses_of(&plan)[..] else {
+        panic!("four tasks");
+    };
+    for one in late {
+        assert_eq!((one.bound, one.judgement), (None, Judgement::Failed));
+        assert!(one.note.as_ref().is_some_and(|note| note.contains(why)));
+    }
+    assert!(alone.holds() && !plan.schedulable);
+    assert_eq!(repair::repairs(&long.tasks, &plan), []);
+    let named = repair::without_time(&long.tasks);
+    assert_eq!(named, ["writer", "reader", "neighbour"]);
     assert_eq!(long.lost[3], None);
     assert_eq!(responses(&long)[3], responses(&none)[3]);
 }
@@ -340,12 +370,12 @@ fn tasks_that_compare_clocks_are_lost_with_their_master() {
             "{channel}"
         );
         let lost = lost(channel, true);
-        let own = lost[0].as_deref().expect("it is slow");
+        let own = lost[0].as_ref().expect("it is slow").why();
         assert!(own.contains("on core 0, pipeline"), "{own}");
         assert_eq!(lost[4], None);
         let compares = channel == notified || channel == section;
         for (task, lost) in lost.iter().enumerate().take(4).skip(1) {
-            let why = lost.as_deref().unwrap_or("none");
+            let why = lost.as_ref().map_or("none", Unbounded::why);
             let core = if task == 2 { 2 } else { 1 };
             let said = format!("core {core} compares its clock with others: ");
             match compares {

@@ -20,10 +20,13 @@
 //! All are released together. A response R and a cost C contain the wait W, after which a job gives up. A job that hands out slices has
 //! done so by `R - W`, and a helper has its slice then; the helper ends by `R_h - W_h` if it did not wait, or `C_h - W_h` after the slice.
 //!
+//! Without a bound, it is certain that an item may never arrive or that more and more wait: a task has no time, a reader is slower or may never look. Or nobody knows,
+//! and nothing is judged: no cost is known, a lock may be taken for too long, or a job may end after its period.
+//!
 //! Assumptions: readers are strictly periodic (otherwise polled channels and buffers have no bound) or released by messages; a job writes
 //! at most once, before its end, and reads after its start.
 
-use bulkhead_model::tasks::{Channel, ChannelKind, Direction, Parallel, TaskSystem, UNBOUNDED};
+use bulkhead_model::tasks::{Channel, ChannelKind, Direction, Parallel, TaskSystem, Unbounded};
 use bulkhead_model::units::Time;
 
 use super::prepare::nanoseconds;
@@ -34,17 +37,23 @@ use crate::exact::{Exact, floor, integer, ratio};
 pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec<Constraint>) {
     for (index, channel) in system.channels.iter().enumerate() {
         if channel.parallel.is_some() {
-            all.push(Constraint::new(
+            let mut constraint = Constraint::new(
                 Kind::Channel,
                 &channel.name,
                 handed(system, index, responses),
                 Some(nanoseconds(system.tasks[channel.to].wait)),
                 Unit::Nanoseconds,
                 "slices and results of a parallel section, within the reader's wait",
-            ));
+            );
+            // The helper answers the slice.
+            let is_result = channel.parallel == Some(Parallel::Result);
+            let slice = system.partner(index).filter(|_| is_result);
+            let route: Vec<usize> = slice.into_iter().chain([index]).collect();
+            explain(&mut constraint, system, &route, responses);
+            all.push(constraint);
             continue;
         }
-        let constraint = Constraint::new(
+        let mut constraint = Constraint::new(
             Kind::Channel,
             &channel.name,
             beginning(system, channel.from, responses)
@@ -66,33 +75,28 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
                 Unit::Count,
                 "most messages that wait",
             );
-            if slower(system, index) && !channel.notify {
-                let several = system.sharing(index).len() > 1;
-                let writers = match several {
-                    true => "its writers together",
-                    false => "the writer",
-                };
-                queue.note = Some(format!("the reader is slower than {writers}"));
-            }
+            explain(&mut queue, system, &[index], responses);
             // The queue's own channel says what waits in it.
             if channel.joins.is_none() {
                 all.push(queue);
             }
         }
+        explain(&mut constraint, system, &[index], responses);
         // Where nothing is required, nothing is reported.
         if channel.deadline.is_some() || constraint.bound.is_some() {
             all.push(constraint);
         }
     }
     for flow in &system.flows {
-        let bound = system.route(flow.from, flow.to).ok().and_then(|route| {
+        let route = system.route(flow.from, flow.to).ok();
+        let bound = route.as_ref().and_then(|route| {
             route
                 .iter()
                 .try_fold(beginning(system, flow.from, responses)?, |sum, &channel| {
                     sum.checked_add(hop(system, channel, responses)?)
                 })
         });
-        let constraint = Constraint::new(
+        let mut constraint = Constraint::new(
             Kind::Flow,
             &flow.name,
             bound,
@@ -100,6 +104,12 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
             Unit::Nanoseconds,
             "responses and waits along the chain (Davare et al. 2007)",
         );
+        match route.as_deref() {
+            // It ends where it begins.
+            Some([]) => constraint.explain(system.tasks[flow.from].unbounded.as_ref()),
+            Some(route) => explain(&mut constraint, system, route, responses),
+            None => {}
+        }
         if flow.deadline.is_some() || constraint.bound.is_some() {
             all.push(constraint);
         }
@@ -129,6 +139,90 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
             "data of one period and one response of its task",
         ));
     }
+}
+
+/// Says why items that take these channels have no bound, if a constraint on them has none, and whether that is a failure.
+fn explain(
+    constraint: &mut Constraint,
+    system: &TaskSystem,
+    route: &[usize],
+    responses: &[Option<u64>],
+) {
+    if constraint.bound.is_none() {
+        constraint.explain(endless(system, route, responses).as_ref());
+    }
+}
+
+/// Why items that take these channels have no bound. What is certain comes first. `None`: a task on the way has none, which its own constraint explains, or with
+/// sporadic arrivals a reader may never come.
+fn endless(system: &TaskSystem, route: &[usize], responses: &[Option<u64>]) -> Option<Unbounded> {
+    let channels = || route.iter().map(|&one| &system.channels[one]);
+    // Whoever writes into a queue keeps the others' messages waiting.
+    let ports = route.iter().flat_map(|&one| system.sharing(one));
+    let ports: Vec<&Channel> = ports.map(|one| &system.channels[one]).collect();
+    let ends = ports.iter().flat_map(|one| [one.from, one.to]);
+    let tasks: Vec<usize> = ends.collect();
+    let reasons = || {
+        tasks
+            .iter()
+            .filter_map(|&task| system.tasks[task].unbounded.as_ref())
+    };
+    let mut certain = reasons().filter(|one| matches!(one, Unbounded::Overloaded(_)));
+    if let Some(why) = certain.next() {
+        return Some(why.clone());
+    }
+    let polled = || {
+        route
+            .iter()
+            .filter(|&&one| !system.channels[one].notify && system.channels[one].parallel.is_none())
+    };
+    let queued = || polled().filter(|&&one| system.channels[one].kind == ChannelKind::Queue);
+    if let Some(&queue) = queued().find(|&&one| slower(system, one)) {
+        let writers = match system.sharing(queue).len() {
+            2.. => "its writers together",
+            _ => "the writer",
+        };
+        let reader = match route {
+            [_] => "the reader".to_owned(),
+            _ => format!("the reader of {}", system.channels[queue].name),
+        };
+        let why = format!("{reader} is slower than {writers}");
+        return Some(Unbounded::Overloaded(why));
+    }
+    let readers = || polled().map(|&one| system.channels[one].to);
+    if let Some(reader) = readers().find(|&task| system.told_by(task).is_some()) {
+        let why = format!(
+            "only other messages release `{}`, so it may never look",
+            system.tasks[reader].name
+        );
+        return Some(Unbounded::Overloaded(why));
+    }
+    let has_time =
+        |task: &usize| responses[*task].is_some() || system.tasks[*task].unbounded.is_some();
+    if !tasks.iter().all(has_time) || (!system.periodic && polled().next().is_some()) {
+        return None;
+    }
+    let unknown = reasons().chain(ports.iter().filter_map(|one| one.unbounded.as_ref()));
+    if let Some(why) = unknown.into_iter().next() {
+        return Some(why.clone());
+    }
+    // Their bounds are those of jobs that end within their periods.
+    let mut early = channels().filter(|one| one.notify || one.parallel.is_some());
+    early.find_map(|one| {
+        let late = |task: &usize| {
+            responses[*task]
+                .is_some_and(|response| response > nanoseconds(system.tasks[*task].period))
+        };
+        let late = [one.from, one.to].into_iter().find(late)?;
+        let what = match one.notify {
+            true => "items that release their reader",
+            false => "parallel sections",
+        };
+        Some(Unbounded::Unknown(format!(
+            "a job of `{}` may end after its period, and bounds of {what} hold for earlier ones",
+            system.tasks[late].name
+        )))
+    })
 }
 
 /// From the common release of a section's jobs until a slice or result has arrived. A reader whose job begins immediately waits this long.
@@ -183,7 +277,10 @@ fn beginning(system: &TaskSystem, task: usize, responses: &[Option<u64>]) -> Opt
 
 /// How long a message is on its way, in nanoseconds, if that has a bound.
 fn transfer(channel: &Channel) -> Option<u64> {
-    (channel.transfer != UNBOUNDED).then(|| nanoseconds(channel.transfer))
+    channel
+        .unbounded
+        .is_none()
+        .then(|| nanoseconds(channel.transfer))
 }
 
 /// From the end of the writing job to the end of the reading job.

@@ -10,7 +10,7 @@
 use bulkhead_model::tasks::{Policy, Slot, Table, TaskSystem};
 
 use super::prepare::time;
-use super::{Choice, Plan, PlanError, assign, divide, evaluate, levels, notes, tables};
+use super::{Choice, Constraint, Plan, PlanError, assign, divide, evaluate, levels, notes, tables};
 use crate::schedulability::partitioning::{Fit, Order};
 use crate::schedulability::table;
 
@@ -29,7 +29,7 @@ pub fn plan(system: &TaskSystem) -> Result<Plan, PlanError> {
     }
     let mut best: Option<Plan> = None;
     let mut consider = |plan: Plan| {
-        let failures = |plan: &Plan| plan.constraints.iter().filter(|c| !c.holds).count();
+        let failures = |plan: &Plan| plan.constraints.iter().filter(|c| c.fails()).count();
         let better = best
             .as_ref()
             .is_none_or(|best| failures(&plan) < failures(best));
@@ -123,7 +123,7 @@ fn complete(mut system: TaskSystem, placing: Option<Placing>) -> Result<Plan, Pl
         .sort_by_key(|share| (share.core.is_none(), share.core));
     let constraints = evaluate::constraints(&system)?;
     Ok(Plan {
-        schedulable: constraints.iter().all(|c| c.holds),
+        schedulable: !constraints.iter().any(Constraint::fails),
         notes: notes::notes(&system),
         system,
         choices,
@@ -182,7 +182,7 @@ fn place(
 fn priorities(system: &mut TaskSystem) -> Result<String, PlanError> {
     if system.policy.is_global() {
         let how = assign::global_priorities(system, |system| {
-            Ok(evaluate::constraints(system)?.iter().all(|c| c.holds))
+            Ok(!evaluate::constraints(system)?.iter().any(Constraint::fails))
         })?;
         return Ok(how.to_owned());
     }

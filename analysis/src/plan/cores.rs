@@ -141,6 +141,7 @@ fn place_within(
         && !cases.iter().any(Case::has_guards);
     let (cores, worth) = best.unwrap_or(found);
     let holds = worth.is_good();
+    let is_through = is_through && worth.is_judged();
     let named = |(case, run): (&Case<'_>, &(&OneShot, &System))| {
         let variant = run.1.variant.clone();
         let broken = case.broken(&cores).into_iter();
@@ -162,6 +163,9 @@ fn place_within(
         };
         let judged = search_all.judged;
         let how = match (holds, is_through) {
+            (true, _) if !worth.is_judged() => {
+                format!("{aim}: the best of {judged} as far as they could be judged")
+            }
             (true, true) => format!("{aim}: no placement is better ({judged} judged)"),
             (true, false) => {
                 format!("{aim}: the best of {judged} that were judged, and not all were")

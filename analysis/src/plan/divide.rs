@@ -197,7 +197,7 @@ pub fn divide(
 fn failures(system: &TaskSystem) -> Result<usize, PlanError> {
     Ok(evaluate::constraints(system)?
         .iter()
-        .filter(|c| !c.holds)
+        .filter(|c| c.fails())
         .count())
 }
 

@@ -60,12 +60,13 @@ pub fn constraints(system: &TaskSystem) -> Result<Vec<Constraint>, PlanError> {
             Unit::Nanoseconds,
             method,
         );
-        constraint.holds |= known.met && known.response.is_none();
+        constraint.judge(constraint.holds() || (known.met && known.response.is_none()));
         constraint.note = note(system, index);
         if known.response.is_none() {
             constraint.note = constraint.note.or_else(|| ended(system, index, above));
             above = above.or(Some(index));
         }
+        constraint.explain(task.unbounded.as_ref());
         all.push(constraint);
     }
     // Tasks in file order, regardless of the test's order.
@@ -619,7 +620,7 @@ pub fn late(
 fn unbounded(system: &TaskSystem) -> Option<String> {
     let mut all = Vec::new();
     capacities(system, &mut all).ok()?;
-    let over = all.iter().find(|c| !c.holds);
+    let over = all.iter().find(|c| c.fails());
     Some(match over {
         Some(over) => format!(
             "no bound exists: the load of {} is {} % of {} %",
@@ -724,7 +725,7 @@ pub fn capacity(
         Unit::Millionths,
         "utilisation, compared exactly",
     );
-    constraint.holds = compare(parts(), u64::from(processors)).is_le();
+    constraint.judge(compare(parts(), u64::from(processors)).is_le());
     constraint
 }
 

@@ -31,8 +31,8 @@ mod tardy;
 pub use complete::plan;
 pub use input::InputError;
 
-use bulkhead_model::tasks::{TIME_MAX, TaskSystem};
-use serde::Serialize;
+use bulkhead_model::tasks::{TIME_MAX, TaskSystem, Unbounded};
+use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
 use crate::schedulability::TaskError;
@@ -91,6 +91,36 @@ pub enum Unit {
     BytesPerSecond,
 }
 
+/// What is known of a promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judgement {
+    /// It was judged and kept.
+    Held,
+    /// It was judged and did not hold.
+    Failed,
+    /// It was not judged; its reason is beside it.
+    NotJudged,
+}
+
+impl Judgement {
+    /// That of something that was judged.
+    pub fn of(held: bool) -> Self {
+        match held {
+            true => Self::Held,
+            false => Self::Failed,
+        }
+    }
+
+    /// Whether it holds: neither true nor false if it was not judged.
+    fn as_holds<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::NotJudged => serializer.serialize_none(),
+            judged => serializer.serialize_bool(*judged == Self::Held),
+        }
+    }
+}
+
 /// One thing that must hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Constraint {
@@ -104,11 +134,12 @@ pub struct Constraint {
     pub limit: Option<u64>,
     /// The unit of both.
     pub unit: Unit,
-    /// Whether it holds.
-    pub holds: bool,
+    /// Whether it holds, if anybody knows.
+    #[serde(rename = "holds", serialize_with = "Judgement::as_holds")]
+    pub judgement: Judgement,
     /// The method that gave the bound.
     pub method: &'static str,
-    /// A note for the reader.
+    /// A note for the reader; why it was not judged, if it was not.
     pub note: Option<String>,
 }
 
@@ -129,16 +160,42 @@ impl Constraint {
             bound,
             limit,
             unit,
-            holds,
+            judgement: Judgement::of(holds),
             method,
             note: None,
         }
     }
 
+    /// It was judged.
+    fn judge(&mut self, holds: bool) {
+        self.judgement = Judgement::of(holds);
+    }
+
+    /// If there is a reason, nothing bounds it.
+    fn explain(&mut self, why: Option<&Unbounded>) {
+        let Some(why) = why else { return };
+        self.bound = None;
+        self.judgement = match why {
+            Unbounded::Overloaded(_) => Judgement::Failed,
+            Unbounded::Unknown(_) => Judgement::NotJudged,
+        };
+        self.note = Some(why.why().to_owned());
+    }
+
+    /// It was judged, and holds.
+    pub fn holds(&self) -> bool {
+        self.judgement == Judgement::Held
+    }
+
+    /// It was judged, and does not hold.
+    pub fn fails(&self) -> bool {
+        self.judgement == Judgement::Failed
+    }
+
     /// The amount by which it fails; `None` if it holds or there is no bound.
     pub fn excess(&self) -> Option<u64> {
         match (self.bound, self.limit) {
-            (Some(bound), Some(limit)) if !self.holds => bound.checked_sub(limit),
+            (Some(bound), Some(limit)) if self.fails() => bound.checked_sub(limit),
             _ => None,
         }
     }
@@ -162,7 +219,7 @@ pub struct Plan {
     pub choices: Vec<Choice>,
     /// Everything that must hold.
     pub constraints: Vec<Constraint>,
-    /// All of it holds.
+    /// Nothing that was judged fails. This does not say that anything was judged.
     pub schedulable: bool,
     /// Parts of the description that no bound uses.
     pub notes: Vec<String>,
@@ -171,7 +228,7 @@ pub struct Plan {
 impl Plan {
     /// The failures, the worst first: missing bounds come before others, then by excess over the limit.
     pub fn failures(&self) -> Vec<&Constraint> {
-        let mut failed: Vec<&Constraint> = self.constraints.iter().filter(|c| !c.holds).collect();
+        let mut failed: Vec<&Constraint> = self.constraints.iter().filter(|c| c.fails()).collect();
         failed.sort_by_key(|c| {
             let share = c.excess().map(|excess| {
                 u128::from(excess) * 1_000_000 / u128::from(c.limit.unwrap_or(1).max(1))

@@ -10,7 +10,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use bulkhead_model::tasks::{CostPoint, Policy, Share, Task, TaskSystem, UNBOUNDED};
+use bulkhead_model::tasks::{CostPoint, Policy, Share, Task, TaskSystem, Unbounded};
 use bulkhead_model::units::{Rate, Size, Time};
 use serde::Serialize;
 
@@ -167,18 +167,18 @@ struct Knob {
     unit: Unit,
 }
 
-/// The tasks whose costs nothing bounds, by name. They miss whatever they promise, and no number of the description is at fault.
-pub fn without_bounds(system: &TaskSystem) -> Vec<&str> {
+/// The tasks that what the description states leaves no time for, by name. They miss whatever they promise, and no other number of a task is at fault.
+pub fn without_time(system: &TaskSystem) -> Vec<&str> {
     let all = system.tasks.iter();
-    all.filter(|task| task.cost == Some(UNBOUNDED))
+    all.filter(|task| matches!(task.unbounded, Some(Unbounded::Overloaded(_))))
         .map(|task| task.name.as_str())
         .collect()
 }
 
 /// Changes that repair `system`, whose plan is `failing`, the relatively smallest first. Empty if the system holds, or if no single change
-/// within reason helps: beside tasks [`without_bounds`], none does.
+/// within reason helps: beside tasks [`without_time`], none does.
 pub fn repairs(system: &TaskSystem, failing: &Plan) -> Vec<Repair> {
-    if failing.schedulable || !without_bounds(system).is_empty() {
+    if failing.schedulable || !without_time(system).is_empty() {
         return Vec::new();
     }
     let effort = Effort::of(system);
@@ -193,7 +193,7 @@ pub fn repairs(system: &TaskSystem, failing: &Plan) -> Vec<Repair> {
 /// Tasks involved in a failure, the failing ones first, then by load.
 fn suspects(system: &TaskSystem, failing: &Plan) -> Vec<usize> {
     let decided = &failing.system;
-    let failed: Vec<&Constraint> = failing.constraints.iter().filter(|c| !c.holds).collect();
+    let failed: Vec<&Constraint> = failing.constraints.iter().filter(|c| c.fails()).collect();
     let is_failing = |index: usize| {
         let name = &decided.tasks[index].name;
         failed
@@ -258,7 +258,7 @@ fn knobs(system: &TaskSystem, failing: &Plan) -> Vec<Knob> {
         failing
             .constraints
             .iter()
-            .find(|c| !c.holds && c.kind == kind && c.subject == subject)
+            .find(|c| c.fails() && c.kind == kind && c.subject == subject)
     };
     for index in suspects(system, failing) {
         let task = &system.tasks[index];
@@ -311,7 +311,7 @@ fn knobs(system: &TaskSystem, failing: &Plan) -> Vec<Knob> {
             all.push(knob(Number::Tardiness, nanoseconds(task.tardiness), bound));
         }
     }
-    for constraint in failing.constraints.iter().filter(|c| !c.holds) {
+    for constraint in failing.constraints.iter().filter(|c| c.fails()) {
         all.extend(other_knob(system, constraint));
     }
     all.extend(kernel_and_slots(&failing.system));

@@ -165,16 +165,17 @@ fn tokens(app: &App, verdict: &mut Verdict) {
         let own = |one: &Constraint| one.kind == Kind::Response && one.subject == app.name;
         if asked > paid {
             for one in plan.constraints.iter_mut().filter(|one| own(one)) {
-                (one.bound, one.holds) = (None, false);
+                one.bound = None;
+                one.judge(false);
                 one.note = Some(format!(
                     "its <limit> pays for {} of its {accesses} accesses in a period",
                     paid / (BLOCK * 1_000_000_000_000)
                 ));
             }
         } else {
-            plan.constraints.retain(|one| !own(one) || !one.holds);
+            plan.constraints.retain(|one| !own(one) || !one.holds());
         }
-        plan.schedulable = plan.constraints.iter().all(|one| one.holds);
+        plan.schedulable = !plan.constraints.iter().any(Constraint::fails);
     }
     if asked <= paid {
         let why =
@@ -195,13 +196,12 @@ fn quota_bounds(one: &Reservation, verdict: &mut Verdict) {
         for response in all.filter(|of| of.kind == Kind::Response && of.subject == one.app) {
             // A response that has no bound without quotas has none with them.
             response.bound = response.bound.and_then(|without| Some(bound?.max(without)));
-            response.holds = response
-                .bound
-                .is_some_and(|bound| response.limit.is_none_or(|limit| bound <= limit));
+            let within = |bound| response.limit.is_none_or(|limit| bound <= limit);
+            response.judge(response.bound.is_some_and(within));
             response.note = response.note.take().or_else(|| note.clone());
             response.method = "quotas as sporadic tasks, switches included";
         }
-        plan.schedulable = plan.constraints.iter().all(|one| one.holds);
+        plan.schedulable = !plan.constraints.iter().any(Constraint::fails);
     }
 }
 
@@ -212,7 +212,7 @@ fn on_tiles(system: &System) -> Result<Vec<Plan>, PlanError> {
         let mut plan = plan(&tasks)?;
         plan.constraints
             .retain(|c| c.kind == Kind::Response && asked(&c.subject));
-        plan.schedulable = plan.constraints.iter().all(|c| c.holds);
+        plan.schedulable = !plan.constraints.iter().any(Constraint::fails);
         Ok(plan)
     };
     bulkhead_model::system::task_systems(system)

@@ -47,6 +47,7 @@ pub fn generate(random: &mut Random) -> TaskSystem {
             parallel: None,
             joins: None,
             transfer: Time(random.below(20) * 1000),
+            unbounded: None,
             deadline: random.one_in(2).then_some(Time(400_000)),
         });
     }

@@ -166,7 +166,7 @@ pub fn tasks<S: Into<Seen>>(
             Kind::Response => {
                 let (seen, deadline) = task();
                 // A verdict without a number is about the deadline.
-                let bound = constraint.bound.or(constraint.holds.then_some(deadline));
+                let bound = constraint.bound.or(constraint.holds().then_some(deadline));
                 (seen, bound)
             }
             Kind::Tardiness => {

@@ -365,7 +365,7 @@ fn those_who_share_a_resource_share_a_processor() {
         .filter(|c| c.kind == Kind::Section)
         .collect();
     assert_eq!(failed.len(), 1);
-    assert!(!failed[0].holds && !three.schedulable);
+    assert!(!failed[0].holds() && !three.schedulable);
 }
 
 /// Tests that also bound late tasks end at the period, and what rests on such a bound has none either: it is said.
@@ -502,7 +502,7 @@ fn a_response_holds_only_if_the_quota_pays_for_it() {
         let of = |kind| {
             let mut all = verdict.all().filter(move |one| one.kind == kind);
             let one = all.next().expect("judged");
-            (one.bound, one.holds)
+            (one.bound, one.holds())
         };
         let plans = verdict.tasks.iter().all(|plan| plan.schedulable);
         (of(Kind::Response), of(Kind::Quota), plans)
@@ -565,7 +565,7 @@ fn a_flow_into_a_server_of_others_waits_for_them() {
         assert!(verdict.unjudged.is_empty(), "{:?}", verdict.unjudged);
         let flow = verdict.constraints.iter().find(|one| one.subject == "f");
         let flow = flow.expect("judged").clone();
-        (flow.holds, flow.bound.expect("finite"))
+        (flow.holds(), flow.bound.expect("finite"))
     };
     let (tree, apart) = (bound("r"), bound("s"));
     assert!(apart.0 && apart.1 < 500_000, "{apart:?}");
@@ -617,7 +617,7 @@ fn whoever_is_in_time_is_done_by_the_deadline() {
     );
     let channel = plan.constraints.iter().find(|c| c.kind == Kind::Channel);
     let channel = channel.expect("judged");
-    assert_eq!((channel.bound, channel.holds), (Some(30_000_000), true));
+    assert_eq!((channel.bound, channel.holds()), (Some(30_000_000), true));
     assert!(plan.schedulable);
 }
 
@@ -634,7 +634,7 @@ fn a_channel_of_which_nothing_is_known_does_not_hold() {
     let of = |plan: &Plan| -> Vec<bool> {
         let all = plan.constraints.iter();
         let all = all.filter(|c| matches!(c.kind, Kind::Channel | Kind::Flow));
-        all.map(|c| c.holds).collect()
+        all.map(|c| c.holds()).collect()
     };
     assert_eq!(of(&system("")), []);
     assert_eq!(of(&system("deadline=\"1s\"")), [false, false]);
@@ -655,7 +655,8 @@ fn data_has_a_bound_only_if_its_reader_comes() {
     let of = |plan: &Plan| -> Vec<(Kind, bool, bool)> {
         let all = plan.constraints.iter();
         let all = all.filter(|c| matches!(c.kind, Kind::Channel | Kind::Flow | Kind::Buffer));
-        all.map(|c| (c.kind, c.bound.is_some(), c.holds)).collect()
+        all.map(|c| (c.kind, c.bound.is_some(), c.holds()))
+            .collect()
     };
     let kinds = [Kind::Channel, Kind::Flow, Kind::Buffer];
     let any = plan("", channel);
@@ -683,12 +684,12 @@ fn a_task_whose_accesses_wait_for_tokens_does_not_hold() {
     };
     let free = system("");
     assert!(
-        free.all().all(|one| one.holds) && free.all().count() == 1,
+        free.all().all(|one| one.holds()) && free.all().count() == 1,
         "{free:?}"
     );
     let poor = system("<limit noc=\"639kB/s\" burst=\"4KiB\"/>");
     let one = poor.all().next().expect("judged");
-    assert_eq!((one.bound, one.holds), (None, false));
+    assert_eq!((one.bound, one.holds()), (None, false));
     assert_eq!(
         one.note.as_deref(),
         Some("its <limit> pays for 9 of its 10 accesses in a period")

@@ -19,7 +19,7 @@ fn a_table_holds_for_jobs_that_need_not_come_with_it() {
         let responses = |plan: &Plan| -> Vec<(Option<u64>, bool)> {
             let all = plan.constraints.iter();
             let all = all.filter(|c| c.kind == Kind::Response);
-            let all = all.map(|c| (c.bound.map(|bound| bound / 1_000_000), c.holds));
+            let all = all.map(|c| (c.bound.map(|bound| bound / 1_000_000), c.holds()));
             all.collect()
         };
         let any = plan("", "");
@@ -73,7 +73,7 @@ fn a_level_below_pays_for_every_slot_of_a_table() {
             .constraints
             .iter()
             .find(|c| c.kind == Kind::Response && c.subject == "b");
-        b.map(|c| (c.bound, c.holds))
+        b.map(|c| (c.bound, c.holds()))
     };
     for arrivals in ["", "arrivals=\"periodic\""] {
         let (bound, holds) = bound(arrivals).expect("there");

@@ -418,7 +418,7 @@ impl<'a> Reader<'a, '_> {
         // The managers of the tiled OS load less than a system without a kernel, whose programs lie anywhere.
         let is_bare = self.root.text("paradigm") == "bare";
         let refusal = |name: &str| match is_bare {
-            true => programs.refusal(name),
+            true => programs.bare_refusal(name),
             false => programs.application_refusal(name),
         };
         let managers = self.places.managers[1..].iter();

@@ -164,6 +164,9 @@ pub struct Task {
     pub quota: Option<Cpu>,
     /// Maximum time that a job waits in a parallel section, besides its cost; 0: it is not in one.
     pub wait: Time,
+    /// Why nothing bounds its cost, if so. Then it has none.
+    #[serde(skip)]
+    pub unbounded: Option<Unbounded>,
 }
 
 impl Task {
@@ -192,7 +195,14 @@ impl Task {
             sections: Vec::new(),
             quota: None,
             wait: Time(0),
+            unbounded: None,
         }
+    }
+
+    /// The same without a cost, for this reason.
+    pub fn lose(&mut self, why: Unbounded) {
+        self.cost = None;
+        self.unbounded = Some(why);
     }
 
     /// The cost as estimated by `level`, with `ways` of the cache: the point with the most available ways; a point for the level takes
@@ -508,8 +518,26 @@ pub enum Parallel {
     Result,
 }
 
-/// A cost or a transfer that nothing bounds. No description has it; an analysis of cores and ports may find it.
+/// A transfer that nothing bounds.
 pub const UNBOUNDED: Time = Time(u64::MAX);
+
+/// Why nothing bounds a task's cost, or when a channel's items arrive. No description has it; an analysis of cores and ports may find it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unbounded {
+    /// What the description states leaves no time for it, so its promises fail.
+    Overloaded(String),
+    /// Nobody knows how long it takes, so its promises are not judged.
+    Unknown(String),
+}
+
+impl Unbounded {
+    /// The reason.
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Overloaded(why) | Self::Unknown(why) => why,
+        }
+    }
+}
 
 /// Messages from one task to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -535,6 +563,9 @@ pub struct Channel {
     pub joins: Option<usize>,
     /// Maximum time from the end of the writing job until the message has arrived, or [`UNBOUNDED`].
     pub transfer: Time,
+    /// Why the transfer is unbounded, if it is.
+    #[serde(skip)]
+    pub unbounded: Option<Unbounded>,
     /// Maximum time from the writer's arrival to the reader's end.
     pub deadline: Option<Time>,
 }

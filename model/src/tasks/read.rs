@@ -194,6 +194,7 @@ pub(crate) fn task(
             }
         }),
         wait: node.maybe_time("wait").unwrap_or(Time(0)),
+        unbounded: None,
     }
 }
 
@@ -246,6 +247,7 @@ fn channel(node: &Node, names: &[&str], errors: &mut Vec<Diagnostic>) -> Option<
         parallel: None,
         joins: None,
         transfer: node.time("transfer"),
+        unbounded: None,
         deadline: node.maybe_time("deadline"),
     })
 }

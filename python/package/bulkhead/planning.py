@@ -27,17 +27,17 @@ class Constraint:
     """What is allowed; None: anything, as long as there is a bound."""
     unit: str
     """What both count: ``nanoseconds``, ``millionths``, ``count``, ``bytes`` or ``bytes-per-second``."""
-    holds: bool
-    """Whether it holds."""
+    holds: bool | None
+    """Whether it holds; None: it was not judged."""
     method: str
     """The method that gave the bound."""
     note: str | None
-    """What a reader should know."""
+    """What a reader should know, or why it was not judged."""
 
     @property
     def excess(self) -> int | None:
-        """By how much the constraint fails; None if it holds or has no bound."""
-        if self.holds or self.bound is None or self.limit is None:
+        """By how much the constraint fails; None if it does not fail, or has no bound."""
+        if self.holds is not False or self.bound is None or self.limit is None:
             return None
         return self.bound - self.limit
 
@@ -92,6 +92,8 @@ class Plan:
     def _verdict(self) -> str:
         if self.schedulable is None:
             return "nothing was judged"
+        if self.schedulable and any(one.holds is None for one in self.constraints):
+            return "schedulable as far as it was judged"
         return "schedulable" if self.schedulable else f"{len(self.failures)} of {len(self.constraints)} fail"
 
     @property
@@ -141,7 +143,7 @@ class SystemPlan(Plan):
     @property
     def failures(self) -> tuple[Constraint, ...]:
         """The constraints that fail."""
-        return tuple(one for one in self.constraints if not one.holds)
+        return tuple(one for one in self.constraints if one.holds is False)
 
     def repairs(self) -> list[Repair]:
         """Single changes that would make all constraints hold, the relatively smallest first; empty without one."""

@@ -8,11 +8,11 @@ use crate::convert::convert;
 use crate::error::Error;
 use crate::image::{BootImage, Piece, Start, TilePiece};
 use crate::modules::content_name;
+use crate::moved::{Moved, placed};
 use crate::programs::Program;
 use bulkhead_abi::bare::{ARGUMENTS, ENVIRONMENT, Environment, MAGIC, STACK, TREE_ALIGNMENT};
 use bulkhead_abi::plic::source;
 use bulkhead_machine::config::PlatformConfig;
-use bulkhead_machine::image::Image;
 use bulkhead_machine::local_tile::core_of;
 use bulkhead_model::System;
 use bulkhead_model::platform::{PeripheralKind, PlatformKind};
@@ -20,47 +20,13 @@ use bulkhead_model::system::bare::{Attached, Coupled, Placed};
 use bulkhead_model::system::{App, Bare};
 use zerocopy::IntoBytes;
 
-/// A program where it runs.
-pub(super) struct Moved {
-    /// Its image there.
-    pub image: Image,
-    /// How far it was moved from where it is linked, modulo 2^64.
-    pub by: u64,
-}
-
 /// Moves a program to its place.
 ///
 /// # Errors
 /// If it is not a program for the chip, or does not fit there.
-pub(super) fn moved(app: &App, placed: &Placed, program: &Program) -> Result<Moved, Error> {
-    let wrong = |error: &dyn std::fmt::Display, help: String| {
-        Error::input(format!("application {}: {error}", app.name), help)
-    };
-    let parsed = Image::parse(&program.name, &program.elf);
-    let mut image = parsed.map_err(|error| {
-        let help = "build it for riscv64gc-unknown-none-elf, statically linked";
-        wrong(&error, help.to_owned())
-    })?;
-    let by = image.move_to(&program.elf, placed.base);
-    let by = by.map_err(|error| wrong(&error, "link it statically, with -pie".to_owned()))?;
-    image.trim_headers(placed.base);
-    // A program that begins inside and is too long is reported with the missing bytes.
-    let inside = placed.base..placed.base + placed.size;
-    if image
-        .segments
-        .iter()
-        .all(|one| inside.contains(&one.address))
-    {
-        return Ok(Moved { image, by });
-    }
-    image.check_fits(placed.base, placed.size).map_err(|error| {
-        let help = format!(
-            "link it with -pie (docs/reference/bare.md), so that it runs anywhere; or write at=\"...\" and memory=\"...\" \
-             for the addresses to which it is linked, with {STACK} bytes more for each hart"
-        );
-        wrong(&error, help)
-    })?;
-    Ok(Moved { image, by })
+pub(super) fn moved(app: &App, its: &Placed, program: &Program) -> Result<Moved, Error> {
+    placed((&program.name, &program.elf), its.base, its.size)
+        .map_err(|(error, help)| Error::input(format!("application {}: {error}", app.name), help))
 }
 
 /// The whole memory.

@@ -17,6 +17,7 @@ pub mod handled;
 pub mod host;
 mod images;
 pub mod jobs;
+mod known;
 mod layout;
 mod link;
 pub mod measured;

@@ -6,6 +6,7 @@
 use super::clocks::Clocks;
 use super::handled;
 use super::jobs::{self, Seen};
+use super::known::{constraints, endless, hopeless};
 use crate::collect::{doubled, ticks};
 use crate::ended;
 use crate::measure::MarkerEvent;
@@ -24,6 +25,7 @@ use bulkhead_report::result::{
 };
 use bulkhead_report::table::ANALYSED;
 use bulkhead_report::verdict::{Promise, relation};
+use std::cell::OnceCell;
 
 /// Why there is no bound, if nothing else is the reason.
 const OVERLOADED: &str = "its core, or a core on its path, is overloaded";
@@ -103,7 +105,6 @@ pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured 
     let handlers = handled::all(system, one_shot, &seen.handled);
     let handled = handlers.first().map(|(core, beyond)| beyond.what(*core));
     let unlike = unlike_described(one_shot, &seen, per_second).or(handled);
-    let unlike = unlike.or(bounds.unbounded.clone());
     let judged = match unlike.clone() {
         Some(why) => Err(why),
         None => plan(&bounds.tasks).map_err(|error| error.to_string()),
@@ -119,7 +120,7 @@ pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured 
         bounds: &bounds,
         constraints,
         why: judged.as_ref().err().cloned(),
-        unlike: unlike.is_some(),
+        unlike: unlike.is_some() || bounds.unbounded.is_some(),
         per_second,
         end,
     };
@@ -202,14 +203,27 @@ impl Reading<'_> {
         })
     }
 
-    /// Why there is no bound of something whose items take these channels.
-    fn unbounded(&self, who: usize, bound: &Option<Bound>, route: &[usize]) -> Option<String> {
-        let why = || {
-            let why = self.why.clone();
-            why.or_else(|| self.bounds.lost[who].clone())
-                .or_else(|| self.bounds.fails_on(route).cloned())
-                .unwrap_or_else(|| OVERLOADED.to_owned())
+    /// Why something of a task that takes these channels has no bound. A constraint says it, where there is one of this kind and name.
+    fn unbounded(
+        &self,
+        who: usize,
+        (kind, name): (Option<Kind>, &str),
+        bound: &Option<Bound>,
+        route: &[usize],
+    ) -> Option<String> {
+        let mut all = self.constraints.iter();
+        let found = all.find(|one| Some(one.kind) == kind && one.subject == name);
+        let known = || match (&self.why, found) {
+            (Some(why), _) => Some(why.clone()),
+            (None, Some(constraint)) => constraint.note.clone(),
+            (None, None) => {
+                let lost = self.bounds.lost[who].as_ref();
+                let lost = lost.map(|lost| lost.why().to_owned());
+                let why = self.bounds.unbounded.clone().or(lost);
+                why.or_else(|| self.bounds.fails_on(route).cloned())
+            }
         };
+        let why = || known().unwrap_or_else(|| OVERLOADED.to_owned());
         bound.is_none().then(why)
     }
 
@@ -285,14 +299,19 @@ impl Reading<'_> {
                    kind: &str,
                    to: String,
                    samples: &[u64],
-                   (bound, route): (Option<Bound>, &[usize])| {
+                   (bound, of, route): (Option<Bound>, Option<Kind>, &[usize])| {
+            // Responses are of tasks; all others are of the channel.
+            let name = match route {
+                [channel] => &tasks.channels[*channel].name,
+                _ => &tasks.tasks[who].name,
+            };
             RequestResult {
                 application: tasks.tasks[who].name.clone(),
                 kind: kind.to_owned(),
                 to,
                 count: samples.len() as u64,
                 worst: samples.iter().copied().max().unwrap_or(0),
-                unbounded: self.unbounded(who, &bound, route),
+                unbounded: self.unbounded(who, (of, name), &bound, route),
                 bound,
                 lumped: None,
                 tokens: None,
@@ -303,7 +322,8 @@ impl Reading<'_> {
             let bound = self.bound(Kind::Response, &task.name);
             let core = format!("core {}", self.one_shot.core(index));
             let samples = &self.seen.jobs[index].responses;
-            all.push(one(index, RESPONSE, core, samples, (bound, &[])));
+            let bound = (bound, Some(Kind::Response), &[][..]);
+            all.push(one(index, RESPONSE, core, samples, bound));
         }
         for (index, channel) in tasks.channels.iter().enumerate() {
             let port = &self.bounds.ports[index];
@@ -315,24 +335,30 @@ impl Reading<'_> {
                 "write",
                 hops.clone(),
                 writes,
-                (write, &[]),
+                (write, None, &[]),
             ));
             // A queue is read by its own channel.
             if channel.joins.is_none() {
                 let read = self.operation(channel.to, port.read + port.read_wait);
                 let reads = &self.seen.reads[index];
-                all.push(one(channel.to, "read", hops.clone(), reads, (read, &[])));
+                all.push(one(
+                    channel.to,
+                    "read",
+                    hops.clone(),
+                    reads,
+                    (read, None, &[]),
+                ));
             }
             if channel.parallel.is_some() {
                 let bound = self.bound(Kind::Channel, &channel.name);
                 let handed = &self.seen.handed[index];
-                let bound = (bound, &[index][..]);
+                let bound = (bound, Some(Kind::Channel), &[index][..]);
                 all.push(one(channel.from, HANDED, hops.clone(), handed, bound));
             }
             if channel.notify {
                 let bound = self.bound(Kind::Channel, &channel.name);
                 let notices = &self.seen.notices[index];
-                let bound = (bound, &[index][..]);
+                let bound = (bound, Some(Kind::Channel), &[index][..]);
                 all.push(one(channel.to, NOTICE, hops, notices, bound));
             }
         }
@@ -404,7 +430,7 @@ impl Reading<'_> {
             doubled: pairs.doubled,
             latency: distribution(pairs.samples.iter().map(|sample| sample.latency)),
             samples: pairs.samples,
-            unbounded: self.unbounded(flow.from, &bound, route),
+            unbounded: self.unbounded(flow.from, (Some(Kind::Flow), &flow.name), &bound, route),
             bound,
         }
     }
@@ -549,33 +575,9 @@ fn unlike(one_shot: &OneShot, bounds: &Bounds, variant: &VariantResult) -> Optio
     };
     let operations = variant.requests.iter().filter(|one| one.kind == WRITE);
     let mut operations = operations.filter(|one| has_bounds(&one.application));
-    operations.find_map(|one| one.unbounded.clone())
-}
-
-/// What the analysis says of a system, and for each channel why its operations may fail. No constraint if its programs did something that no bound covers, or if
-/// the system has no bounds.
-fn constraints(bounds: Bounds, unlike: Option<&str>) -> (Vec<Constraint>, Vec<Option<String>>) {
-    let constraints = match unlike {
-        Some(_) => Vec::new(),
-        None => plan(&bounds.tasks)
-            .map(|plan| plan.constraints)
-            .unwrap_or_default(),
-    };
-    (constraints, bounds.fails)
-}
-
-/// Reasons for which a task has no bound whatever its program does: its core has too much to do. Then it fails before it runs.
-fn hopeless(system: &System) -> Vec<String> {
-    let mut all = vec![OVERLOADED.to_owned()];
-    let states = |one_shot: &&OneShot| one_shot.programs.iter().any(|one| one.handlers.is_some());
-    // Only stated handlers can be the reason; the analysis of a large chip takes time.
-    if let Some(one_shot) = system.one_shot.as_ref().filter(states) {
-        let mut described = one_shot.clone();
-        described.unstated.clear();
-        let lost = bounds(&described, &system.platform).lost;
-        all.extend(lost.into_iter().flatten());
-    }
-    all
+    let why = operations.find_map(|one| one.unbounded.clone());
+    // Where nothing of the chip has a bound, that is said of each.
+    why.filter(|why| bounds.unbounded.as_ref() != Some(why))
 }
 
 /// For each queue: the maximum number of waiting items, its bound, and its places.
@@ -590,7 +592,8 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
     };
     let bounds = bounds(one_shot, &system.platform);
     let unlike = unlike(one_shot, &bounds, variant);
-    let (constraints, fails) = constraints(bounds, unlike.as_deref());
+    let constraints = constraints(&bounds);
+    let run = (variant.name.as_str(), system.misses_expected);
     let mut all = Vec::new();
     for queue in uses {
         let what = format!("queue {}", queue.of);
@@ -599,7 +602,8 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
         let channel = tasks.channels.iter().position(|one| one.name == queue.of);
         let sharing = channel.map_or(Vec::new(), |channel| tasks.sharing(channel));
         let mut found = constraints.iter();
-        let bound = found.find(|one| one.kind == Kind::Queue && one.subject == queue.of);
+        let found = found.find(|one| one.kind == Kind::Queue && one.subject == queue.of);
+        let bound = found.filter(|_| unlike.is_none());
         match bound.and_then(|one| one.bound) {
             Some(most) => {
                 let relation = relation(used, most);
@@ -617,16 +621,8 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
                 all.push(unless(promise.if_expected(system.misses_expected), &gone));
             }
             None => {
-                let text = format!("{what}: a bound within {limit} places");
-                let writers = match sharing.len() {
-                    2.. => "its writers together",
-                    _ => "its writer",
-                };
-                let fails = sharing.iter().find_map(|&one| fails[one].clone());
-                let why = unlike.clone().or(fails).unwrap_or_else(|| {
-                    format!("its reader is slower than {writers}, or a response has no bound")
-                });
-                all.push(Promise::not_judged(&variant.name, text, why));
+                let places = format!("{limit} places");
+                all.push(endless(run, &what, places, found, unlike.as_ref()));
             }
         }
     }
@@ -645,16 +641,18 @@ fn sections(system: &System, variant: &VariantResult) -> Vec<Promise> {
     }
     let bounds = bounds(one_shot, &system.platform);
     let unlike = unlike(one_shot, &bounds, variant);
-    let (constraints, fails) = constraints(bounds, unlike.as_deref());
-    let channels = tasks.channels.iter().zip(fails);
-    let in_sections = channels.filter(|(one, _)| one.parallel.is_some());
+    let constraints = constraints(&bounds);
+    let run = (variant.name.as_str(), system.misses_expected);
+    let channels = tasks.channels.iter();
+    let in_sections = channels.filter(|one| one.parallel.is_some());
     let mut all = Vec::new();
-    for (channel, fails) in in_sections {
+    for channel in in_sections {
         let wait = tasks.tasks[channel.to].wait;
         let mut found = constraints.iter();
         let found = found.find(|one| one.kind == Kind::Channel && one.subject == channel.name);
         let what = format!("{} before its reader gives up", channel.name);
-        all.push(match found.and_then(|one| one.bound) {
+        let bound = found.filter(|_| unlike.is_none());
+        all.push(match bound.and_then(|one| one.bound) {
             Some(most) => {
                 let text = format!("{what}: bound of {} within {wait}", Time(most * 1000));
                 let held = Promise::judged(&variant.name, text, most * 1000 <= wait.0);
@@ -662,12 +660,7 @@ fn sections(system: &System, variant: &VariantResult) -> Vec<Promise> {
                 let gone = any_gone(system, variant, &ends);
                 unless(held.if_expected(system.misses_expected), &gone)
             }
-            None => {
-                let late = "a job of its section may end after its period";
-                let why = unlike.clone().or(fails);
-                let why = why.unwrap_or_else(|| late.to_owned());
-                Promise::not_judged(&variant.name, format!("{what}: a bound"), why)
-            }
+            None => endless(run, &what, wait, found, unlike.as_ref()),
         });
     }
     all
@@ -685,7 +678,10 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
         let text = format!("{what}: worst {worst_cycles} cycles {relation} the bound of {most}");
         judged(text, worst <= bound.ticks)
     };
-    let hopeless = hopeless(system);
+    // Only for reasons that may be among them: the analysis of a large chip takes time.
+    let reasons = OnceCell::new();
+    let is_hopeless =
+        |why: &String| why == OVERLOADED || reasons.get_or_init(|| hopeless(system)).contains(why);
     let deadline =
         |what: String, bound: &Option<Bound>, limit: u64, why: &Option<String>| match bound {
             Some(bound) => {
@@ -697,7 +693,7 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
                 judged(text, bound.ticks <= limit).if_expected(expected)
             }
             // `check` says so, too.
-            None if why.as_ref().is_some_and(|why| hopeless.contains(why)) => {
+            None if why.as_ref().is_some_and(&is_hopeless) => {
                 let why = why.as_deref().unwrap_or_default();
                 let text = format!("{what}: no bound within the deadline: {why}");
                 judged(text, false).if_expected(expected)

@@ -4,11 +4,15 @@
 //! know: how programs are built.
 
 use super::{Library, Own, absolute, binaries, binary_of, is_program};
+use crate::convert::convert;
 use crate::error::Error;
 use crate::host_folders::readable;
 use crate::loadable;
 use crate::manifests::metadata;
+use crate::moved::placed;
 use crate::place;
+use bulkhead_machine::config::MemoryConfig;
+use bulkhead_model::platform::Platform;
 use bulkhead_model::{HostKind, Programs, input};
 use std::path::Path;
 
@@ -55,6 +59,39 @@ impl Programs for Library {
         };
         let (path, why) = tried.err()?;
         Some((path.display().to_string(), why))
+    }
+
+    fn bare_refusal(&self, name: &str) -> Option<(String, String)> {
+        let is_known = self.known.contains_key(name);
+        match self.own(name).filter(|_| !is_known) {
+            Some(Own::C(_)) => Some((
+                format!("{name}: programs in C are compiled for the tiled OS, and this system has no kernel"),
+                "write it in Rust (docs/reference/bare.md); or compile it yourself and link it with -pie, without a C library, and name the ELF file".to_owned(),
+            )),
+            _ => self.refusal(name),
+        }
+    }
+
+    fn misplaced(&self, name: &str, base: u64, size: u64) -> Option<(String, String)> {
+        let is_known = self.known.contains_key(name);
+        match self.own(name).filter(|_| !is_known)? {
+            Own::Elf(path) => {
+                let elf = place::read(&path).ok()?;
+                placed((name, &elf), base, size).err()
+            }
+            _ => None,
+        }
+    }
+
+    fn shares_refusal(&self, platform: &Platform) -> Option<String> {
+        let config = convert(platform);
+        let refused = |memory: &MemoryConfig| {
+            let dram = &memory.dram;
+            let bandwidth = dram.bandwidth.as_ref()?;
+            let why = bandwidth.check(&dram.controller, &dram.shares).err()?;
+            Some(format!("memory tile {}: {why}", memory.id))
+        };
+        config.memories.iter().find_map(refused)
     }
 
     fn application_refusal(&self, name: &str) -> Option<(String, String)> {

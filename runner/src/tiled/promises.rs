@@ -17,7 +17,7 @@ use bulkhead_report::plan::failure;
 use bulkhead_report::result::{
     Bound, End, FlowResult, Incident, IncidentKind, RequestResult, TaskResult, VariantResult,
 };
-use bulkhead_report::verdict::{Promise, relation};
+use bulkhead_report::verdict::{Judgement, Promise, relation};
 
 /// The promises of a variant. `cycle`: ticks per cycle of the reference clock.
 pub fn of(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> {
@@ -321,11 +321,16 @@ impl Judge<'_> {
                     let why = why.map(|one| one.because.as_str());
                     self.not_judged(what, why.unwrap_or("nothing is known of it"))
                 }
-                Some(one) => match (self.exceeded(task, one), one.holds) {
+                Some(one) => match (self.exceeded(task, one), one.judgement) {
                     // Anything that took longer than its bound shows that the bound is wrong.
                     (Some(exceeded), _) => exceeded,
-                    (None, true) => self.deadline(what, true),
-                    (None, false) => self.deadline(format!("task {name}: {}", failure(one)), false),
+                    (None, Judgement::Held) => self.deadline(what, true),
+                    (None, Judgement::Failed) => {
+                        self.deadline(format!("task {name}: {}", failure(one)), false)
+                    }
+                    (None, Judgement::NotJudged) => {
+                        self.not_judged(what, one.note.as_deref().unwrap_or_default())
+                    }
                 },
             },
         };

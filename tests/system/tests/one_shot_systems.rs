@@ -1,5 +1,6 @@
 //! Described systems of the one-shot RTOS: built, placed, booted, measured beside their bounds, or refused with a reason.
 
+use bulkhead_analysis::plan::{Kind, files};
 use bulkhead_report::result::{IncidentKind, RunResult};
 use bulkhead_report::verdict::Judgement;
 use bulkhead_runner::oneshot::OneShot;
@@ -681,4 +682,66 @@ fn an_overloaded_core_fails_whichever_command_judges_it() {
     let what =
         "task other: no bound within the deadline: its core, or a core on its path, is overloaded";
     assert_eq!(failed, [what]);
+}
+
+/// What is known of a queue and its flow is the same for `check` and for a run: that its reader is slower, or nothing.
+#[test]
+fn a_queue_without_a_bound_is_judged_alike_by_check_and_run() {
+    let (waits, slow) = ("platform/network@credits=2", "keeper@period=5ms");
+    for (change, why) in [
+        (waits, "nothing bounds waits for room"),
+        (slow, "the reader is slower than the writer"),
+    ] {
+        let changes = [change, "@duration=20ms"];
+        let set: Vec<String> = changes.iter().map(|one| (*one).to_owned()).collect();
+        let tasks = files::load("oneshot/queue".as_ref(), &set, &Default::default());
+        let tasks = tasks.expect("valid").expect("they are tasks");
+        let checked = bulkhead_analysis::plan::plan(&tasks).expect("it can be judged");
+        let of = |kind| {
+            let mut all = checked.constraints.iter();
+            all.find(|one| one.kind == kind).expect("one")
+        };
+        let result = run("oneshot/queue".as_ref(), &changes)
+            .expect("it runs")
+            .result;
+        let promises = result.verdict.promises();
+        let (found, texts) = match change == slow {
+            true => (
+                Judgement::Failed,
+                [
+                    "queue readings: no bound within 4 places",
+                    "flow reading: no bound within the deadline",
+                ],
+            ),
+            false => (
+                Judgement::NotJudged,
+                [
+                    "queue readings: a bound within 4 places",
+                    "flow reading: a bound within its deadline",
+                ],
+            ),
+        };
+        for (kind, text) in [Kind::Queue, Kind::Flow].into_iter().zip(texts) {
+            let constraint = of(kind);
+            assert_eq!(constraint.judgement, found, "{constraint:?}");
+            assert!(
+                constraint
+                    .note
+                    .as_ref()
+                    .is_some_and(|note| note.contains(why))
+            );
+            let promise = promises.iter().find(|one| one.what.starts_with(text));
+            let promise = promise.unwrap_or_else(|| panic!("{text} in {promises:#?}"));
+            assert_eq!(promise.judgement, found, "{promise:?}");
+            let said = promise.because.as_ref().unwrap_or(&promise.what);
+            assert!(said.contains(why), "{promise:?}");
+        }
+        let failed = promises
+            .iter()
+            .any(|one| one.judgement == Judgement::Failed);
+        assert_eq!(
+            (failed, !checked.schedulable),
+            (change == slow, change == slow)
+        );
+    }
 }

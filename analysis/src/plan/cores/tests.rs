@@ -50,6 +50,18 @@ fn asked(system: &System, aim: Aim, placement: &Placement) -> Option<u64> {
     worth.is_good().then_some(worth.asked())
 }
 
+/// Where nobody knows what tasks take, they get cores, and nothing is said to be the best.
+#[test]
+fn what_is_not_known_is_no_best_placement() {
+    let [known, mut unknown] = [(); 2].map(|()| system(&task(0, 2, 10, "")));
+    unknown.platform.network.credits = Some(2);
+    let [known, unknown] = [known, unknown].map(|system| place(&system, &Wish::default()).unwrap());
+    assert!(known.is_best && known.choices[0].how.contains("no placement is better"));
+    assert!(!unknown.is_best && unknown.broken.is_empty());
+    let how = &unknown.choices[0].how;
+    assert!(how.ends_with("as far as they could be judged"), "{how}");
+}
+
 /// By hand: two tasks of 1.2 ms per 2 ms need a core each; beside each of them there is room for one of 0.4 ms, but not for both.
 #[test]
 fn the_fewest_cores_by_hand() {

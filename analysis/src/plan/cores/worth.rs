@@ -10,7 +10,7 @@ use crate::one_shot::SWITCH;
 use crate::plan::evaluate;
 use crate::plan::one_shot::bounds;
 use crate::plan::prepare::nanoseconds;
-use crate::plan::{Constraint, Kind};
+use crate::plan::{Constraint, Judgement, Kind};
 use bulkhead_abi::one_shot::{IMAGE_SIZE, PORT_SIZE};
 use bulkhead_model::platform::Platform;
 use bulkhead_model::system::OneShot;
@@ -33,6 +33,8 @@ const CLOCK: [u64; 2] = [32, 2];
 pub struct Worth {
     /// Limits of cores, deadlines and queues that do not hold.
     broken: usize,
+    /// Deadlines and queues that nothing is known of.
+    unjudged: usize,
     /// The requested criterion: cores or nanoseconds.
     first: u64,
     /// The other one.
@@ -40,9 +42,14 @@ pub struct Worth {
 }
 
 impl Worth {
-    /// Everything holds.
+    /// Everything that is known holds.
     pub fn is_good(self) -> bool {
         self.broken == 0
+    }
+
+    /// Nothing is unknown.
+    pub fn is_judged(self) -> bool {
+        self.unjudged == 0
     }
 
     /// The value of the requested criterion.
@@ -55,6 +62,7 @@ impl Worth {
     pub fn both(self, other: Self) -> Self {
         Self {
             broken: self.broken + other.broken,
+            unjudged: self.unjudged + other.unjudged,
             first: self.first.saturating_add(other.first),
             second: self.second.saturating_add(other.second),
         }
@@ -100,7 +108,12 @@ impl<'a> Case<'a> {
         let judged = bounds(&part, self.platform).tasks;
         let constraints = evaluate::constraints(&judged);
         let constraints = constraints.unwrap_or_default();
-        broken += constraints.iter().filter(|one| !one.holds).count();
+        let count = |judgement| {
+            let all = constraints.iter();
+            all.filter(|one| one.judgement == judgement).count()
+        };
+        broken += count(Judgement::Failed);
+        let unjudged = count(Judgement::NotJudged);
         // A task that no test covers has no bound, and so has no constraint.
         let answered = constraints.iter().filter(|c| c.kind == Kind::Response);
         broken += part.programs.len().saturating_sub(answered.count());
@@ -112,6 +125,7 @@ impl<'a> Case<'a> {
         };
         Worth {
             broken,
+            unjudged,
             first,
             second,
         }
@@ -234,7 +248,7 @@ impl<'a> Case<'a> {
         let judged = bounds(&part, self.platform).tasks;
         match evaluate::constraints(&judged) {
             Ok(constraints) => {
-                let failed = constraints.iter().filter(|one| !one.holds);
+                let failed = constraints.iter().filter(|one| one.fails());
                 all.extend(failed.map(|one| format!("{:?} of {}", one.kind, one.subject)));
             }
             Err(error) => all.push(error.to_string()),

@@ -156,7 +156,7 @@ pub fn runs(system: &System) -> Result<Vec<Run>, InputError> {
 fn failures(runs: &[Run]) -> usize {
     let failed = |run: &Run| {
         let all = run.verdict.all();
-        all.filter(|one| !one.holds && !run.is_expected(one))
+        all.filter(|one| one.fails() && !run.is_expected(one))
             .count()
     };
     runs.iter().map(failed).sum()
@@ -600,7 +600,7 @@ fn knobs(system: &System, runs: &[Run]) -> Vec<Knob> {
         }
     };
     let failed = runs.iter().flat_map(|run| run.verdict.all());
-    for constraint in failed.filter(|constraint| !constraint.holds) {
+    for constraint in failed.filter(|constraint| constraint.fails()) {
         let subject = &constraint.subject;
         if constraint.kind == Kind::Flow {
             if let (Some(limit), Some(bound)) = (constraint.limit, constraint.bound) {

@@ -392,7 +392,7 @@ mod tests {
             for cores in CORES {
                 let (text, _) = sufficient(work, cores).expect("it has bounds");
                 let all = constraints(&text).expect("it is planned");
-                assert!(all.iter().all(|one| one.holds), "{cores}: {all:?}");
+                assert!(all.iter().all(|one| one.holds()), "{cores}: {all:?}");
             }
         }
     }

@@ -2,9 +2,12 @@
 //!
 //! Why it exists and what it does not know: see the parent module. Where programs go is in `place`.
 
+use super::Placed;
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
+use crate::programs::Programs;
 use crate::source::Span;
+use crate::system::App;
 use crate::tree::Element;
 
 /// Elements that such a system has.
@@ -126,4 +129,59 @@ pub(super) fn arguments(app: &Node, errors: &mut Vec<Diagnostic>) {
             ));
         }
     }
+}
+
+/// Finished programs must fit where the description puts them.
+pub(super) fn places(
+    programs: &dyn Programs,
+    (apps, all): (&[App], &[Placed]),
+    nodes: &[&Node],
+    errors: &mut Vec<Diagnostic>,
+) {
+    for ((app, placed), node) in apps.iter().zip(all).zip(nodes) {
+        if let Some((what, help)) = programs.misplaced(&app.program, placed.base, placed.size) {
+            errors.push(wrong(what, node.place("program"), help));
+        }
+    }
+}
+
+/// The machine refuses the shares of programs together, for this reason. The largest has the place.
+pub(super) fn reserved(
+    why: String,
+    (apps, all): (&[App], &[Placed]),
+    nodes: &[&Node],
+    errors: &mut Vec<Diagnostic>,
+) {
+    let slots = |placed: &Placed| {
+        let share = placed.share.map_or(0, |share| share.reserved);
+        u64::from(share) * placed.harts.len() as u64
+    };
+    let shares = apps.iter().zip(all).zip(nodes);
+    let shares = shares.filter(|((_, placed), _)| placed.share.is_some());
+    let shares: Vec<_> = shares.collect();
+    let each = shares.iter().map(|((app, placed), _)| {
+        let reserved = placed.share.map_or(0, |share| share.reserved);
+        let harts = placed.harts.len();
+        format!(
+            "`{}` reserves {reserved} for each of its harts ({harts})",
+            app.name
+        )
+    });
+    let each: Vec<String> = each.collect();
+    // The first of those that are as large.
+    let largest = shares
+        .iter()
+        .rev()
+        .max_by_key(|((_, placed), _)| slots(placed));
+    let Some((_, node)) = largest else { return };
+    let attribute = if node.gives("reserved") {
+        "reserved"
+    } else {
+        "weight"
+    };
+    errors.push(wrong(
+        format!("{why}: {}", each.join(", ")),
+        node.place(attribute),
+        "write less as `reserved` of these programs",
+    ));
 }

@@ -65,7 +65,20 @@ pub(crate) fn read(
     for (placed, (attached, rings)) in all.iter_mut().zip(attached.into_iter().zip(rings)) {
         (placed.attached, placed.rings) = (attached, rings);
     }
+    let given = platform.clone();
     place::partition(&mut platform, &apps, &all);
+    if let Some(programs) = programs {
+        check::places(programs, (&apps, &all), &places.apps, errors);
+        // What the platform itself gives too much of has no place here.
+        if programs.shares_refusal(&given).is_none()
+            && let Some(why) = programs.shares_refusal(&platform)
+        {
+            check::reserved(why, (&apps, &all), &places.apps, errors);
+        }
+        if errors.len() > before {
+            return None;
+        }
+    }
     Some(System {
         name: node.text("name"),
         about: node.maybe_text("about"),

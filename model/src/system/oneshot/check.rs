@@ -145,9 +145,12 @@ pub(super) fn platform(platform: &Platform, root: &Node, errors: &mut Vec<Diagno
     }
     let timebase = platform.timebase;
     if !timebase.0.is_multiple_of(TICKS_IN_A_SECOND) {
+        let own = root.child("platform");
+        let own = own.and_then(|platform| platform.child("timebase"));
+        let place = own.map_or(root.place("platform"), |own| own.place("frequency"));
         errors.push(wrong(
             format!("a tick of {TICK} is not a whole number of counts of {timebase}"),
-            root.place("platform"),
+            place,
             "write a multiple of 1kHz as frequency of the platform's <timebase>: the kernel's timer counts it",
         ));
     }
