@@ -453,6 +453,25 @@ fn what_nobody_knows_is_not_judged() {
             assert_eq!(*cost, serde_json::Value::Null);
         }
     }
+    // A format that has a cost for each task cannot have it.
+    let exported = [
+        "plan",
+        "oneshot/pair",
+        "--set",
+        unknown[0].0,
+        "--export",
+        "csv",
+    ];
+    let output = bulkhead(folder.path(), &exported);
+    let said = text(&output.stderr);
+    assert_eq!(
+        (output.status.code(), text(&output.stdout)),
+        (Some(2), String::new())
+    );
+    assert!(
+        said.contains("nothing bounds the cost of `producer`"),
+        "{said}"
+    );
     // Handlers that are stated to take a whole tick leave no time: that is known.
     let full = ["check", "oneshot/pair", "--set", "other@handlers=1ms"];
     let output = bulkhead(folder.path(), &full);

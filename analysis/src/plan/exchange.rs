@@ -55,6 +55,25 @@ pub enum ExchangeError {
     /// A task has no cost.
     #[error("`{0}` has no cost")]
     NoCost(String),
+    /// Nothing bounds the cost of a task.
+    #[error("nothing bounds the cost of `{name}`: {why}")]
+    Unbounded {
+        /// The task.
+        name: String,
+        /// Why.
+        why: String,
+    },
+}
+
+fn no_cost(task: &Task) -> ExchangeError {
+    let name = task.name.clone();
+    match &task.unbounded {
+        Some(unbounded) => ExchangeError::Unbounded {
+            name,
+            why: unbounded.why().to_owned(),
+        },
+        None => ExchangeError::NoCost(name),
+    }
 }
 
 /// Reads SchedCAT's XML. `set`: which task set of the file, from 0; with `None` there must be exactly one. `unit`: the time
@@ -177,7 +196,7 @@ pub fn entries(system: &TaskSystem, unit: Time) -> Result<Vec<Entry>, ExchangeEr
         let ways = super::prepare::ways(system, index);
         let cost = task
             .cost_at(task.criticality, ways)
-            .ok_or_else(|| ExchangeError::NoCost(task.name.clone()))?;
+            .ok_or_else(|| no_cost(task))?;
         Ok(Entry {
             task: crate::schedulability::Task::constrained(
                 convert(task, "cost", cost)?,

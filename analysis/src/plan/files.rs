@@ -199,6 +199,10 @@ fn schedcat_error(error: &exchange::ExchangeError) -> InputError {
         E::Processor { .. } => InputError::new(error.to_string(), "choose more with --processors"),
         E::NotWhole { .. } => InputError::new(error.to_string(), "choose a finer unit with --unit"),
         E::NoCost(_) => InputError::new(error.to_string(), "give it one"),
+        E::Unbounded { .. } => InputError::new(
+            error.to_string(),
+            "only --export xml can write a system whose costs nobody knows",
+        ),
     }
 }
 
