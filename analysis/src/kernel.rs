@@ -13,6 +13,7 @@
 
 use crate::admission::{INTERRUPT_CYCLES, call, requests, switch};
 use crate::communication::{Chip, ChipError};
+use crate::tiled_kernel::unbounded;
 use bulkhead_abi::syscall::Number;
 use bulkhead_abi::tilemux::REQUEST_REST;
 use bulkhead_model::System;
@@ -83,6 +84,11 @@ pub fn calls(system: &System, app: usize, calls: u64, work: u64) -> Result<u64, 
             "`{}` calls the kernel in the same priority or a higher one, and its revocations may be of any size",
             system.apps[rival].name
         ));
+    }
+    let tiles = system.apps.get(app).map(|app| app.tile);
+    let mut tiles = tiles.into_iter().chain([system.kernel_tile]);
+    if let Some(why) = tiles.find_map(|tile| unbounded(&system.platform, tile)) {
+        return Err(why);
     }
     let tile = system.platform.tile(system.kernel_tile);
     let tile = tile.ok_or("the kernel has no tile")?;

@@ -9,6 +9,7 @@
 pub mod admission;
 pub mod communication;
 pub mod exact;
+mod judgement;
 pub mod kernel;
 pub mod mc2;
 pub mod network_calculus;
@@ -22,6 +23,7 @@ pub mod pages;
 pub mod plan;
 pub mod schedulability;
 pub mod server;
+mod tiled_kernel;
 
 #[cfg(test)]
 mod tests {

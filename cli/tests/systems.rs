@@ -595,3 +595,76 @@ fn host_files_that_are_not_there_are_bad_input() {
         }
     }
 }
+
+/// Options about task systems would change nothing of a system or a platform.
+#[test]
+fn options_about_task_systems_are_refused_elsewhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (what, options) in [
+        ("quickstart", &["--policy", "edf"][..]),
+        ("bare/partitions", &["--processors", "1"]),
+        ("virt", &["--unit", "ns"]),
+        ("quickstart", &["--task-set", "7"]),
+    ] {
+        let commands = if what == "virt" {
+            &["check"][..]
+        } else {
+            &["check", "plan"]
+        };
+        for command in commands {
+            let output = bulkhead(folder.path(), &[&[*command, what], options].concat());
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{command} {what}: {said}");
+            let refusal = format!("{} is about task systems", options[0]);
+            assert!(said.contains(&refusal), "{command} {what}: {said}");
+        }
+    }
+}
+
+/// Costs of TileMux were measured on the catalog's tiles. On slower ones `check` and `plan` judge no response, and say why; an application's priority is what the description says.
+#[test]
+fn a_tile_slower_than_those_that_were_measured_is_not_judged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let system = r#"<system name="two" platform="tiled-2ghz" duration="40ms">
+  <domain name="d" criticality="A">
+    <app name="a" tile="2" program="sharing/periodic"><cpu quota="127us" period="1ms" priority="7"/><task period="1ms" cost="101us"/></app>
+    <app name="b" tile="2" program="sharing/periodic"><cpu quota="228us" period="2ms" priority="3"/><task period="2ms" cost="201us"/></app>
+  </domain>
+  <tilemux tile="2" policy="realtime"/>
+</system>
+"#;
+    std::fs::write(folder.path().join("two.xml"), system).expect("writes");
+    let check = |more: &[&str]| bulkhead(folder.path(), &[&["check", "two.xml"], more].concat());
+    let judged = check(&[]);
+    let said = text(&judged.stdout);
+    assert_eq!(judged.status.code(), Some(0), "{said}");
+    let row = said.lines().find(|line| line.starts_with("a "));
+    let words = row.map(|row| row.split_whitespace().take(3).collect::<Vec<_>>());
+    assert_eq!(words, Some(vec!["a", "2", "7"]), "{said}");
+    assert!(said.contains("admitted"), "{said}");
+    for slow in [
+        "cache[l1]@size=4KiB",
+        "pipeline@mmio=1200",
+        "pipeline@trap-entry=14000",
+    ] {
+        let more = ["--set", &format!("platform/{slow}")];
+        let output = check(&more);
+        let said = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert!(
+            said.contains("not judged") && !said.contains("admitted"),
+            "{said}"
+        );
+        assert!(
+            said.contains("the costs of TileMux and the kernel are those of"),
+            "{said}"
+        );
+        let value = json(&check(&[&more[..], &["--json"]].concat()));
+        let tile = &value["shared_tiles"]["two"][0]["reservations"][0];
+        assert!(
+            tile["unknown"].is_string() && tile["response"].is_null(),
+            "{tile}"
+        );
+        assert_eq!(value["verdict"]["outcome"], "nothing-judged", "{value}");
+    }
+}

@@ -8,6 +8,7 @@ use super::verdict::{Judgement, Outcome, Promise, Verdict};
 use bulkhead_analysis::plan::repair::{Number, Repair, without_time};
 use bulkhead_analysis::plan::system::complete::{Run, SystemPlan, SystemRepair};
 use bulkhead_analysis::plan::{Constraint, Kind, Plan, Unit};
+use bulkhead_model::system::priority_of_tile;
 use bulkhead_model::tasks::{Policy, TaskSystem};
 use bulkhead_model::units::{Rate, Size, Time, in_largest_unit};
 use std::fmt::Write;
@@ -171,11 +172,11 @@ pub fn heading(plan: &Plan) -> String {
 
 /// The tasks with their bounds.
 pub fn tasks(plan: &Plan) -> String {
-    task_grid(plan).text()
+    task_grid(plan, |priority| priority).text()
 }
 
-/// The same as cells.
-pub fn task_grid(plan: &Plan) -> Grid {
+/// The same as cells. `priority`: from a task's to the one that the description gives.
+pub fn task_grid(plan: &Plan, priority: fn(u32) -> u32) -> Grid {
     let system = &plan.system;
     let levels = system.policy == Policy::Mc2;
     let mut headings = vec!["task"];
@@ -195,7 +196,10 @@ pub fn task_grid(plan: &Plan) -> Grid {
     let judged = plan.constraints.iter().filter(|c| is_task(c));
     let rows = judged.filter_map(|constraint| {
         let index = system.task(&constraint.subject)?;
-        Some((!constraint.fails(), row(system, index, constraint, levels)))
+        Some((
+            !constraint.fails(),
+            row((system, index), constraint, levels, priority),
+        ))
     });
     Grid {
         rows: rows.collect(),
@@ -207,7 +211,12 @@ fn is_task(constraint: &Constraint) -> bool {
     matches!(constraint.kind, Kind::Response | Kind::Tardiness)
 }
 
-fn row(system: &TaskSystem, index: usize, constraint: &Constraint, levels: bool) -> Vec<String> {
+fn row(
+    (system, index): (&TaskSystem, usize),
+    constraint: &Constraint,
+    levels: bool,
+    priority: fn(u32) -> u32,
+) -> Vec<String> {
     let task = &system.tasks[index];
     let mut cells = vec![task.name.clone()];
     if levels {
@@ -217,7 +226,7 @@ fn row(system: &TaskSystem, index: usize, constraint: &Constraint, levels: bool)
         cells.push(or_dash(task.core.map(|core| core.to_string())));
     }
     if system.policy.has_priorities() {
-        cells.push(or_dash(task.priority.map(|priority| priority.to_string())));
+        cells.push(or_dash(task.priority.map(|own| priority(own).to_string())));
     }
     if system.policy == Policy::Threshold {
         cells.push(or_dash(
@@ -442,7 +451,7 @@ pub fn run(run: &Run) -> String {
             "\nTasks of variant {}, tiles with {}, memory interference as included in their costs:\n{}",
             run.variant,
             plan.system.policy.word(),
-            tasks(plan)
+            task_grid(plan, priority_of_tile).text()
         );
     }
     let mut table = plain(&["flow", "bound", "deadline", "verdict"]);

@@ -17,6 +17,7 @@ use bulkhead_analysis::plan::instant::{CriticalInstant, Group, Part, Row, instan
 use bulkhead_analysis::plan::repair::Repair;
 use bulkhead_analysis::plan::system::complete::{Run, SystemRepair};
 use bulkhead_analysis::plan::{Choice, Constraint, Judgement, Kind, Plan};
+use bulkhead_model::system::priority_of_tile;
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 
@@ -47,7 +48,7 @@ pub fn tasks(plan: &Plan, found: Option<&[Repair]>, book: &Book) -> Result<Strin
         (list("What fails", &failed))
         (list("Not judged", &verdict(plan).unjudged()))
         (list("Single changes that repair it, smallest first", &lines(&repaired)))
-        (judged(plan, "processor", &palette, book)?)
+        (judged(plan, ("processor", |priority| priority), &palette, book)?)
         @if !plan.choices.is_empty() { (list("Open in the description, and chosen", &lines(&choices(plan)))) }
         (list("Notes", &plan.notes))
         (methods(plan.constraints.iter(), book))
@@ -134,7 +135,7 @@ fn variant(run: &Run, palette: &Palette, book: &Book) -> Result<Markup, Error> {
     for plan in &verdict.tasks {
         plans.push((
             plan.system.policy.word(),
-            judged(plan, "tile", palette, book)?,
+            judged(plan, ("tile", priority_of_tile), palette, book)?,
         ));
     }
     let constraints = &verdict.constraints;
@@ -160,7 +161,12 @@ fn variant(run: &Run, palette: &Palette, book: &Book) -> Result<Markup, Error> {
 }
 
 /// Pictures and tables of one task system. `place` is the name for its processors.
-fn judged(plan: &Plan, place: &str, palette: &Palette, book: &Book) -> Result<Markup, Error> {
+fn judged(
+    plan: &Plan,
+    (place, priority): (&str, fn(u32) -> u32),
+    palette: &Palette,
+    book: &Book,
+) -> Result<Markup, Error> {
     let groups = instants(&plan.system).map_err(Error::new)?;
     let is_task = |kind: Kind| matches!(kind, Kind::Response | Kind::Tardiness);
     let rest = || plan.constraints.iter().filter(|c| !is_task(c.kind));
@@ -190,7 +196,7 @@ fn judged(plan: &Plan, place: &str, palette: &Palette, book: &Book) -> Result<Ma
             p.soft { (book.more(TASKS)) }
             (picture(bars(&of_tasks, palette)?))
             (left_out(of_tasks.len()))
-            (cells(&task_grid(plan)))
+            (cells(&task_grid(plan, priority)))
         }
         (schedules)
         @if rest().next().is_some() {

@@ -28,11 +28,12 @@ pub mod system;
 mod tables;
 mod tardy;
 
+pub use crate::judgement::Judgement;
 pub use complete::plan;
 pub use input::InputError;
 
 use bulkhead_model::tasks::{TIME_MAX, TaskSystem, Unbounded};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::schedulability::TaskError;
@@ -89,36 +90,6 @@ pub enum Unit {
     Bytes,
     /// Bytes a second.
     BytesPerSecond,
-}
-
-/// What is known of a promise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Judgement {
-    /// It was judged and kept.
-    Held,
-    /// It was judged and did not hold.
-    Failed,
-    /// It was not judged; its reason is beside it.
-    NotJudged,
-}
-
-impl Judgement {
-    /// That of something that was judged.
-    pub fn of(held: bool) -> Self {
-        match held {
-            true => Self::Held,
-            false => Self::Failed,
-        }
-    }
-
-    /// Whether it holds: neither true nor false if it was not judged.
-    fn as_holds<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::NotJudged => serializer.serialize_none(),
-            judged => serializer.serialize_bool(*judged == Self::Held),
-        }
-    }
 }
 
 /// One thing that must hold.

@@ -14,7 +14,7 @@ pub mod complete;
 
 use bulkhead_model::System;
 use bulkhead_model::system::{App, TilePolicy};
-use bulkhead_model::tasks::{self, TaskSystem};
+use bulkhead_model::tasks::{self, TaskSystem, Unbounded};
 use std::collections::BTreeSet;
 
 use super::{Constraint, Kind, Plan, PlanError, Unit, plan};
@@ -22,6 +22,7 @@ use crate::admission::{self, Reservation};
 use crate::communication::{
     Chip, CommunicationError, Profile, SystemBounds, SystemError, out_of_order,
 };
+use crate::tiled_kernel::unbounded;
 use arrivals::Arrivals;
 use bulkhead_abi::message::HEADER_SIZE;
 
@@ -109,6 +110,7 @@ pub fn judge(system: &System) -> Result<Verdict, PlanError> {
             if one.unpaid.is_some() {
                 constraint.note = Some("the quota does not pay for the task".to_owned());
             }
+            constraint.explain(one.unknown.clone().map(Unbounded::Unknown).as_ref());
             quota_bounds(&one, &mut verdict);
             verdict.constraints.push(constraint);
         }
@@ -194,11 +196,16 @@ fn quota_bounds(one: &Reservation, verdict: &mut Verdict) {
     for plan in &mut verdict.tasks {
         let all = plan.constraints.iter_mut();
         for response in all.filter(|of| of.kind == Kind::Response && of.subject == one.app) {
+            // Where the quotas' switches have no bound, one that fails without them fails.
+            let held = response.holds();
             // A response that has no bound without quotas has none with them.
             response.bound = response.bound.and_then(|without| Some(bound?.max(without)));
             let within = |bound| response.limit.is_none_or(|limit| bound <= limit);
             response.judge(response.bound.is_some_and(within));
             response.note = response.note.take().or_else(|| note.clone());
+            if held {
+                response.explain(one.unknown.clone().map(Unbounded::Unknown).as_ref());
+            }
             response.method = "quotas as sporadic tasks, switches included";
         }
         plan.schedulable = !plan.constraints.iter().any(Constraint::fails);
@@ -353,9 +360,13 @@ fn flows(system: &System, verdict: &mut Verdict) -> Result<(), PlanError> {
                 continue;
             }
         };
+        let tiles = || members.iter().map(|&member| system.apps[member].tile);
+        if let Some(why) = tiles().find_map(|tile| unbounded(&system.platform, tile)) {
+            verdict.leave(what, why);
+            continue;
+        }
         let mut wake = 0;
-        for &member in &members {
-            let tile = system.apps[member].tile;
+        for tile in tiles() {
             wake = wake.max(admission::switch(system, &chip, tile).map_err(other)?);
         }
         let jitter = system.apps[flow.from].task.as_ref();

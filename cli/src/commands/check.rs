@@ -1,9 +1,10 @@
 //! `bulkhead check`.
 
-use super::plan::meaning;
+use super::plan::{meaning, only_tasks};
 use super::{Outcome, page_written, print_json, say, write_page};
 use crate::arguments::Check;
 use bulkhead_analysis::one_shot_clocks::{ClockBound, ClockError, ErrorBound};
+use bulkhead_analysis::plan::Judgement;
 use bulkhead_analysis::plan::files as plan;
 use bulkhead_analysis::plan::system::complete as system_plan;
 use bulkhead_model::platform::{Cache, Origin, Platform};
@@ -28,6 +29,7 @@ use std::path::Path;
 pub fn check(options: &Check) -> Outcome {
     let load = LoadOptions::with_changes(&options.set);
     if bulkhead_model::root(&options.system, &load) == Root::Platform {
+        only_tasks(&options.meaning)?;
         let platform = load_platform(&options.system, &load)?;
         convert(&platform).check().map_err(Error::from)?;
         return check_platform(&platform, options.json);
@@ -39,7 +41,10 @@ pub fn check(options: &Check) -> Outcome {
             let clocks = plan::clocks(&options.system, &options.set)?;
             check_tasks(&tasks, (assumed, &clocks), options)
         }
-        None => check_system(options),
+        None => {
+            only_tasks(&options.meaning)?;
+            check_system(options)
+        }
     }
 }
 
@@ -375,9 +380,15 @@ fn shared_tiles(variants: &[(String, System)]) -> Result<Section, Error> {
                     time(one.period),
                     one.response.map_or("none".to_owned(), time),
                     time(one.deadline),
-                    if one.holds() { "admitted" } else { "REFUSED" }.to_owned(),
+                    match one.judgement() {
+                        Judgement::Held => "admitted",
+                        Judgement::Failed => "REFUSED",
+                        Judgement::NotJudged => "not judged",
+                    }
+                    .to_owned(),
                 ];
-                grid.rows.push((one.holds(), cells));
+                grid.rows
+                    .push((one.judgement() != Judgement::Failed, cells));
             }
         }
     }

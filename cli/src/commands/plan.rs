@@ -20,6 +20,23 @@ pub fn meaning(options: &Meaning) -> plan::Meaning {
     }
 }
 
+/// Refuses these options for anything but a task system, where they would change nothing.
+pub fn only_tasks(options: &Meaning) -> Result<(), Error> {
+    let all = [
+        ("--policy", options.policy.is_some()),
+        ("--processors", options.processors.is_some()),
+        ("--unit", options.unit.is_some()),
+        ("--task-set", options.task_set.is_some()),
+    ];
+    match all.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((option, _)) => Err(Error::input(
+            format!("{option} is about task systems"),
+            "leave it out; --set changes a system or a platform, such as --set 'tilemux[TILE]@policy=realtime' or --set @platform=NAME",
+        )),
+    }
+}
+
 /// Completes a task system or a system, bounds it, and writes it.
 pub fn plan(options: &Plan) -> Outcome {
     if options.page.is_some() && options.page == options.out {
@@ -76,13 +93,7 @@ fn plan_system(options: &Plan) -> Outcome {
             "leave --export out, or write --export xml",
         ));
     }
-    let meaning = &options.meaning;
-    if meaning.policy.is_some() || meaning.processors.is_some() {
-        return Err(Error::input(
-            "--policy and --processors are about task systems",
-            "write --set 'tilemux[TILE]@policy=realtime' or --set @platform=NAME",
-        ));
-    }
+    only_tasks(&options.meaning)?;
     let plan = system_plan::planned(&options.system, &options.set)?;
     write_page(options.page.as_deref(), |book| {
         plan_page::system(&plan.system, &plan.runs, &plan.choices, &[], &[], book)

@@ -22,7 +22,7 @@ pub use cable::lookahead;
 pub(crate) use cable::nested;
 pub use oneshot::OneShot;
 pub(crate) use read::read;
-pub use task_systems::task_systems;
+pub use task_systems::{priority_of_tile, task_systems};
 pub use tiled::needs::*;
 pub use tiled::{time, *};
 

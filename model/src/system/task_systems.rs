@@ -7,6 +7,16 @@ use crate::tasks::{self, Policy, Task, TaskSystem};
 use crate::units::Time;
 use std::collections::BTreeMap;
 
+/// Priorities of applications, of which greater ones are more urgent; those of tasks are the other way round.
+const LEVELS: u32 = 256;
+/// Applications of one priority, in the order of the description.
+const EQUALS: u32 = 1000;
+
+/// The priority that the description gives an application, from that of its task in [`task_systems`].
+pub fn priority_of_tile(priority: u32) -> u32 {
+    LEVELS - priority / EQUALS
+}
+
 /// The tasks of a system's applications. Each tile is a processor that TileMux shares out; tiles with the same policy and slice
 /// form one task system. Tasks have the names of their applications. Empty if no application has a task with a cost.
 ///
@@ -32,7 +42,8 @@ pub fn task_systems(system: &System) -> Vec<TaskSystem> {
                 // Without a quota it comes last and disturbs no other; nothing is promised to it.
                 continue;
             };
-            task.priority = Some((256 - u32::from(cpu.priority)) * 1000 + order as u32 % 1000);
+            let levels = (LEVELS - u32::from(cpu.priority)) * EQUALS;
+            task.priority = Some(levels + order as u32 % EQUALS);
             match task.cost {
                 Some(cost) => {
                     let distance = Time(task.period.0.saturating_sub(task.jitter.0));

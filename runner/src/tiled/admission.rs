@@ -5,6 +5,7 @@
 
 use crate::error::Error;
 use bulkhead_analysis::admission::{self, Reservation, TileAdmission};
+use bulkhead_analysis::plan::Judgement;
 use bulkhead_model::System;
 
 /// Judges the tiles with fixed priorities.
@@ -21,7 +22,11 @@ pub fn judge(system: &System) -> Result<Vec<TileAdmission>, Error> {
 /// [`Error::Input`] with the first application that may be late.
 pub fn check(name: &str, system: &System) -> Result<(), Error> {
     for tile in judge(system)? {
-        if let Some(late) = tile.reservations.iter().find(|r| !r.holds()) {
+        if let Some(late) = tile
+            .reservations
+            .iter()
+            .find(|one| one.judgement() == Judgement::Failed)
+        {
             return Err(refusal(name, tile.tile, late));
         }
     }
