@@ -33,7 +33,7 @@ use crate::hart::{Hart, UnhandledTrap};
 use crate::ledger::{ProcessorTime, RequestsTime, Resource};
 use crate::observe::{Marker, Observer};
 use crate::tcm::TcmMap;
-use crate::tile::{End, Moments, Tile};
+use crate::tile::{Announced, End, Moments, Tile};
 use crate::timeline::Timeline;
 use crate::types::{Owner, Tick, TileId, later};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
@@ -111,45 +111,47 @@ const PROGRESS_WINDOWS: u32 = 1 << 14;
 struct Times {
     /// Its next event or block.
     next: Tick,
-    /// The earliest moment at which it may hand a packet to the network.
-    packet: Tick,
-    /// The same for packets to another processing tile.
-    command: Tick,
+    /// When it hands over its next packets at the earliest.
+    packets: Announced,
     /// Its next event.
     event: Tick,
     /// Changes with the tiles that its unit can send to.
     rights: u64,
-    /// `command` when the window began.
-    announced: Tick,
+    /// When it sends something to another processing tile at the earliest, as known when the window began.
+    sends: Tick,
     /// From something that wakes its hart to a packet of that hart for another tile: 0 if the hart does not sleep.
     wakes: Tick,
+    /// From a message that arrives to a packet that the hart sends another tile because of it.
+    hears: Tick,
 }
 
 impl Times {
-    fn of(tile: &Tile) -> Self {
+    #[inline]
+    fn of(tile: &Tile, moments: Moments) -> Self {
         let Moments {
             next,
-            packet,
-            command,
+            announced,
             event,
             wakes,
-        } = tile.moments();
+            hears,
+        } = moments;
         Self {
             next,
-            packet,
-            command,
+            packets: announced,
             event,
-            rights: tile.unit().map_or(0, Dtu::rights),
-            announced: command,
+            rights: tile.rights(),
+            sends: announced.command,
             wakes,
+            hears,
         }
     }
 
     /// Something will arrive at this moment.
     fn arrives(&mut self, at: Tick) {
         self.next = self.next.min(at);
-        self.packet = self.packet.min(at);
-        self.command = self.command.min(at);
+        self.packets.packet = self.packets.packet.min(at);
+        self.packets.command = self.packets.command.min(at);
+        self.packets.message = self.packets.message.min(at);
         self.event = self.event.min(at);
     }
 }
@@ -650,7 +652,9 @@ impl Machine {
             tile.synchronise(&self.fabric);
         }
         self.times.clear();
-        self.times.extend(self.tiles.iter().map(Times::of));
+        let tiles = self.tiles.iter();
+        self.times
+            .extend(tiles.map(|tile| Times::of(tile, tile.moments())));
         self.mesh.begin();
         self.parts
             .clusters
@@ -682,9 +686,10 @@ impl Machine {
 
     fn window(&mut self, limit: Tick) -> Option<Outcome> {
         let (tiles, fabric) = (&self.tiles, &self.fabric);
-        let mut announced = self.reach.begin(&mut self.times, |i| {
+        let mut announced = self.reach.begin(&mut self.times, self.across, |i| {
             let targets = tiles[i].unit().and_then(Dtu::leads_to)?;
-            Some(targets.filter_map(|tile| fabric.processing(tile)).collect())
+            let tiles = targets.filter_map(|to| Some((fabric.processing(to.tile)?, to.messages)));
+            Some(tiles.collect())
         });
         // No frame that leaves from now on reaches the other end of its cable before this moment.
         let cables = later(
@@ -717,23 +722,27 @@ impl Machine {
         }
         let arrival = later(fabric_next, self.exit);
         let mut ended = false;
+        let latest = limit.min(cables);
         for (i, tile) in self.tiles.iter_mut().enumerate() {
+            let before = self.times[i];
+            if before.next >= latest {
+                continue;
+            }
             // Nothing that exists concerns this tile, and it waits for no answer: another one must be able to send to it, or be reached by something first.
             let others = if self.fabric.may_arrive(i) {
                 arrival.min(later(announced.anybody_but(i), self.across))
             } else {
                 let known = (&self.times[..], &announced);
-                self.reach.uncalled(i, known, arrival, self.across)
+                self.reach.uncalled(i, known, arrival)
             };
-            let horizon = others.min(limit).min(cables);
-            if self.times[i].next < horizon {
-                tile.run(horizon, &mut self.fabric);
+            let horizon = others.min(latest);
+            if before.next < horizon {
+                let moments = tile.run(horizon, before.packets, &mut self.fabric);
                 ended |= tile.end().is_some();
-                let times = Times::of(tile);
+                let times = Times::of(tile, moments);
                 // Software with a privileged unit may give up the privilege itself.
-                let before = self.times[i].rights;
                 debug_assert!(
-                    [times.rights, dtu::ANY].contains(&before) || self.times[i].event < horizon,
+                    [times.rights, dtu::ANY].contains(&before.rights) || before.event < horizon,
                     "the unit of tile {} can send to others than before, and nothing happened before {horizon} that could change this",
                     tile.id()
                 );

@@ -15,6 +15,7 @@ mod home;
 mod interrupts;
 mod local;
 mod memory;
+mod moments;
 mod outside;
 mod port;
 mod second;
@@ -35,7 +36,7 @@ use crate::noc::{Delivery, PLANES_MAX, Packet, PacketKind};
 use crate::observe::{HartState, Marker};
 use crate::tcm::{Tcm, TcmMap};
 use crate::timeline::{Event, Timeline};
-use crate::types::{Owner, Tick, TileId, align, later};
+use crate::types::{Owner, Tick, TileId, align};
 use accelerator::Accesses;
 use below::Below;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
@@ -44,6 +45,8 @@ use card::CardPlace;
 use env::TileEnv;
 use home::Homes;
 use interrupts::Interrupts;
+pub use moments::{Announced, Moments};
+use moments::{acceptance, command_lookahead, message_lookahead, miss_lookahead};
 use second::{Second, Used};
 use std::sync::Arc;
 
@@ -138,11 +141,14 @@ struct Local {
     limit: Tick,
     /// Least time from an instruction to the packet that leaves because of it.
     hart_lookahead: Tick,
-    /// The tile has announced that it hands no packet to the network before the first tick, and none for another processing tile
-    /// before the second one.
-    announced: (Tick, Tick),
+    /// What the tile has announced of the packets that it hands to the network.
+    announced: Announced,
     /// Everything before this tick has happened here.
     past: Tick,
+    /// [`Dtu::rights`] of the unit.
+    rights: u64,
+    /// The unit executes a sleep command.
+    sleeping: bool,
     signals: Vec<Signal>,
     /// Lines and requests for lines caused by the unit. They leave once the unit has acted and can charge them.
     deferred: Vec<(Tick, Packet)>,
@@ -189,21 +195,6 @@ struct Local {
     timeline: Option<Box<Timeline>>,
 }
 
-/// When a tile acts next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moments {
-    /// Its next event or block.
-    pub next: Tick,
-    /// The earliest moment at which it may hand a packet to the network.
-    pub packet: Tick,
-    /// The same for packets to another processing tile.
-    pub command: Tick,
-    /// Its next event.
-    pub event: Tick,
-    /// From something that wakes its harts to a packet of theirs for another processing tile: 0 if they do not sleep.
-    pub wakes: Tick,
-}
-
 /// A processing tile.
 pub struct Tile {
     hart: Hart,
@@ -216,7 +207,12 @@ pub struct Tile {
     runnable: bool,
     state: HartState,
     done: Vec<Done>,
+    /// Least time from an instruction to a packet for another processing tile.
     command_lookahead: Tick,
+    /// The same to a message.
+    message_lookahead: Tick,
+    /// [`Moments::hears`].
+    hears: Tick,
 }
 
 impl Tile {
@@ -311,8 +307,10 @@ impl Tile {
                 epoch: 0,
                 limit: Tick::MAX,
                 hart_lookahead: miss_lookahead(config).min(command_lookahead(config)),
-                announced: (0, 0),
+                announced: Announced::default(),
                 past: 0,
+                rights: 0,
+                sleeping: false,
                 signals: Vec::new(),
                 deferred: Vec::new(),
                 asked: [None; 2],
@@ -347,6 +345,8 @@ impl Tile {
             state: HartState::Halted,
             done: Vec::new(),
             command_lookahead: command_lookahead(config),
+            message_lookahead: message_lookahead(config),
+            hears: acceptance(config) + command_lookahead(config),
         })
     }
 
@@ -373,6 +373,12 @@ impl Tile {
     /// The unit.
     pub fn unit(&self) -> Option<&Dtu> {
         self.unit.as_ref()
+    }
+
+    /// [`Dtu::rights`] of the unit, if there is one.
+    #[inline]
+    pub fn rights(&self) -> u64 {
+        self.local.rights
     }
 
     /// The unit, to configure it before a run.
@@ -523,45 +529,31 @@ impl Tile {
         self.second.as_ref().map_or(Tick::MAX, |s| s.next_time())
     }
 
-    /// When the tile acts next, and what it may then do to others: a hart's miss leaves after the second-level look-up, and a command of the unit after its
-    /// start-up.
-    #[inline]
-    pub fn moments(&self) -> Moments {
-        let (hart, event) = (self.hart_time(), self.local.next_event());
-        Moments {
-            next: hart.min(event),
-            packet: later(hart, self.local.hart_lookahead).min(event),
-            command: later(hart, self.command_lookahead).min(event),
-            event,
-            wakes: match hart {
-                Tick::MAX => self.command_lookahead,
-                _ => 0,
-            },
-        }
-    }
-
     /// Processes all events and blocks before `horizon`, or fewer, so that the tile never overtakes anything that it asked for
-    /// itself.
-    pub fn run(&mut self, horizon: Tick, fabric: &mut Fabric) {
+    /// itself. It has announced when its packets leave at the earliest. Returns when it acts next.
+    pub fn run(&mut self, horizon: Tick, announced: Announced, fabric: &mut Fabric) -> Moments {
         self.local.limit = Tick::MAX;
-        let announced = self.moments();
-        self.local.announced = (announced.packet, announced.command);
+        self.local.announced = announced;
         loop {
             let event = self.local.next_event();
             let end = horizon.min(self.local.limit);
             if cfg!(debug_assertions) {
                 // This is what the tile would have announced, had its window ended here.
-                let announced = self.moments();
-                self.local.announced = (announced.packet, announced.command);
+                self.local.announced = self.moments().announced;
             }
             // A tile that ended the run stops at once: without other tiles, its window may be endless.
             if self.local.end.is_some() {
-                return;
+                return self.moments();
             }
+            let first = if self.runnable {
+                self.hart.time()
+            } else {
+                Tick::MAX
+            };
             let second = self.second_time();
-            if self.runnable && self.hart.time() < event.min(end) && self.hart.time() <= second {
+            if first < event.min(end) && first <= second {
                 // Within one tick, the first hart goes first.
-                let other = later(second, 1);
+                let other = second.saturating_add(1);
                 self.run_hart(event.min(end).min(other), other, fabric);
             } else if second < event.min(end) {
                 self.run_second(event.min(end), fabric);
@@ -569,7 +561,7 @@ impl Tile {
                 self.take_event(fabric);
             } else {
                 self.local.past = end;
-                return;
+                return self.moments_of(first.min(second), event);
             }
         }
     }
@@ -606,7 +598,9 @@ impl Tile {
             self.local.used.tell(&mut second.hart);
         }
         self.after_caches();
-        self.settle(self.local.now, fabric);
+        if self.local.sleeping || !self.local.signals.is_empty() {
+            self.settle(self.local.now, fabric);
+        }
     }
 
     /// Lets the hart run with its view of the tile.
@@ -643,9 +637,11 @@ impl Tile {
     fn settle(&mut self, now: Tick, fabric: &mut Fabric) {
         loop {
             self.apply_signals(now);
-            let woken = self.unit.as_ref().is_some_and(|u| u.is_sleeping())
-                && self.hart.interrupt_pending();
-            if !woken {
+            debug_assert_eq!(
+                self.local.sleeping,
+                self.unit.as_ref().is_some_and(Dtu::is_sleeping)
+            );
+            if !self.local.sleeping || !self.hart.interrupt_pending() {
                 return;
             }
             self.with_unit(fabric, |unit, env| unit.interrupted(env));
@@ -766,17 +762,4 @@ impl Tile {
             self.runnable = true;
         }
     }
-}
-
-/// Minimum time from a miss of the hart to its packet.
-fn miss_lookahead(config: &TileConfig) -> Tick {
-    config.l2.as_ref().map_or(0, |c| c.latency * c.cycle)
-}
-
-/// Minimum time from a hart's write to a register of the unit until the command's packet. Harts without units reach each other
-/// through memory, so they must not be far apart either.
-fn command_lookahead(config: &TileConfig) -> Tick {
-    config.dtu.as_ref().map_or(miss_lookahead(config), |d| {
-        d.read.min(d.write).min(d.send).min(d.reply) * d.cycle
-    })
 }

@@ -13,18 +13,15 @@ pub type Tick = u64;
 pub fn later(at: Tick, span: Tick) -> Tick {
     match at.checked_add(span) {
         Some(sum) => sum,
-        None => never(at, span),
+        None if at.max(span) == Tick::MAX => Tick::MAX,
+        None => beyond(at, span),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn never(at: Tick, span: Tick) -> Tick {
-    assert!(
-        at.max(span) == Tick::MAX,
-        "{span} ticks after {at} is no tick"
-    );
-    Tick::MAX
+fn beyond(at: Tick, span: Tick) -> ! {
+    panic!("{span} ticks after {at} is no tick")
 }
 
 /// Number of a tile on the network: processing tiles and memory tiles share one numbering.

@@ -72,13 +72,23 @@ pub struct ReplyRight {
     generation: u64,
 }
 
-/// The tile that an endpoint leads to.
-fn target(words: &[u64; ENDPOINT_WORDS]) -> Option<TileId> {
-    match Endpoint::unpack(*words) {
-        Endpoint::Send(send) => Some(send.target_tile),
-        Endpoint::Memory(memory) => Some(memory.target_tile),
-        Endpoint::Receive(_) | Endpoint::Invalid => None,
-    }
+/// Where an endpoint leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The tile.
+    pub tile: TileId,
+    /// Only messages can take this way.
+    pub messages: bool,
+}
+
+/// Where an endpoint leads to.
+fn target(words: &[u64; ENDPOINT_WORDS]) -> Option<Way> {
+    let (tile, messages) = match Endpoint::unpack(*words) {
+        Endpoint::Send(send) => (send.target_tile, true),
+        Endpoint::Memory(memory) => (memory.target_tile, false),
+        Endpoint::Receive(_) | Endpoint::Invalid => return None,
+    };
+    Some(Way { tile, messages })
 }
 
 /// All endpoints of a unit.
@@ -219,8 +229,8 @@ impl EndpointFile {
         self.led_elsewhere
     }
 
-    /// The tiles that endpoints lead to, one for each of them: receivers, senders that may be answered, and memories.
-    pub fn targets(&self) -> impl Iterator<Item = TileId> {
+    /// Where endpoints lead to, one for each of them: receivers, senders that may be answered, and memories.
+    pub fn targets(&self) -> impl Iterator<Item = Way> {
         self.words.iter().filter_map(target)
     }
 

@@ -22,6 +22,7 @@ mod write_back;
 
 pub use bucket::{Bucket, Waiter};
 pub use device::DeviceGrant;
+pub use endpoints::Way;
 pub use env::*;
 
 use crate::config::DtuConfig;
@@ -371,9 +372,9 @@ impl Dtu {
         }
     }
 
-    /// The tiles to which the unit can send something of its own accord, one for each endpoint that leads there. `None`: to any, because its own software
+    /// The ways that the unit can send something of its own accord, one for each endpoint that leads to a tile. `None`: to any, because its own software
     /// may write the endpoints.
-    pub fn leads_to(&self) -> Option<impl Iterator<Item = TileId>> {
+    pub fn leads_to(&self) -> Option<impl Iterator<Item = Way>> {
         (!self.is_privileged()).then(|| self.endpoints.targets())
     }
 

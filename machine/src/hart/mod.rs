@@ -143,14 +143,14 @@ pub struct Hart {
     sharing: Sharing,
     /// The group's blocks are not those of its memory.
     leaves: bool,
+    /// The state of an out-of-order pipeline.
+    window: Option<Box<Window>>,
     core: Core,
     fetched: FetchBuffer,
     config: HartConfig,
     data_sets: u32,
     qos: Option<QosRange>,
     memory_types: bool,
-    /// The state of an out-of-order pipeline.
-    window: Option<Box<Window>>,
 }
 
 impl Hart {
@@ -262,10 +262,8 @@ impl Hart {
         }
         self.core.check_epoch(bus);
         self.core.watch_counters();
-        if let Some(mut window) = self.window.take() {
-            let stop = self.run_window(&mut window, bus);
-            self.window = Some(window);
-            return stop;
+        if self.window.is_some() {
+            return self.run_out_of_order(bus);
         }
         if !self.end_token_wait(bus) {
             return Stop::Tokens;
@@ -323,6 +321,17 @@ impl Hart {
             }
             resumed = false;
         }
+    }
+
+    /// [`Hart::run`] of a running hart with an out-of-order pipeline.
+    #[inline(never)]
+    fn run_out_of_order<B: Bus>(&mut self, bus: &mut B) -> Stop {
+        let Some(mut window) = self.window.take() else {
+            return Stop::Horizon;
+        };
+        let stop = self.run_window(&mut window, bus);
+        self.window = Some(window);
+        stop
     }
 
     /// Leaves a block before an operation, which it returns.

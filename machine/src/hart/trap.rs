@@ -29,7 +29,8 @@ pub mod cause {
 const PRIORITY: [u64; 7] = [11, 3, 7, 9, 1, 5, 13];
 
 impl Core {
-    /// The interrupt that the hart takes now, if any.
+    /// The interrupt that the hart takes now, if any. Apart from its callers: a hart that begins to run would load the order of interrupts each time.
+    #[inline(never)]
     pub fn interrupt(&self) -> Option<u64> {
         let pending = self.csr.mip() & self.csr.mie;
         if pending == 0 {

@@ -167,7 +167,7 @@ impl Parts {
             Place::Tile(index) if tiles[index].end().is_some() => (Tick::MAX, Tick::MAX),
             Place::Tile(index) => {
                 let moments = tiles[index].moments();
-                (moments.next, moments.packet)
+                (moments.next, moments.announced.packet)
             }
             Place::Engine(index) => {
                 let next = self.engines[index].next_time();
@@ -440,7 +440,9 @@ impl Machine {
                         true => reach(i, arrival),
                         false => arrival,
                     };
-                    tiles[index].run(reached.min(interrupt).min(limit), fabric);
+                    let tile = &mut tiles[index];
+                    let announced = tile.moments().announced;
+                    tile.run(reached.min(interrupt).min(limit), announced, fabric);
                 }
                 Place::Engine(index) => {
                     let reached = reach(i, arrival);

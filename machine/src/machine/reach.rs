@@ -10,6 +10,11 @@
 //! later than `t`, or one that a packet brought. That packet was on the network when the window began, or a third tile sent it, no earlier than that tile's
 //! announced command, one way before it arrived at `k`. If the hart of `k` slept, it had to wake up and start a command first. If `i` itself sent it, the packet has ended its window ([`Tile::run`](crate::tile::Tile::run)).
 //! Answers are no concern: a tile that waits for one is treated as if everybody reached it.
+//!
+//! **Messages.** If all endpoints of `k` that lead to tiles are for messages, what it sends at `t` of its own accord is a message, from a command that takes
+//! longer to start than others, unless it got another endpoint since, which is the second case above. A message gives the unit that it reaches no endpoint
+//! but a right to answer, which leads back to the sender, and its hart does what it would do without the message until the unit has accepted it. So what
+//! that unit sends a third tile because of the message comes from a command that its hart starts then, whether the hart slept before or not.
 
 use super::Times;
 use crate::types::{Tick, later};
@@ -55,7 +60,9 @@ impl Earliest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sends {
     Nobody,
-    /// To those that have it among their senders.
+    /// Messages, to those that have it among their senders.
+    Messages,
+    /// Anything, to those that have it among their senders.
     Some,
     All,
 }
@@ -63,8 +70,7 @@ enum Sends {
 /// Which tiles can send to which.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
-    /// What each tile's rights were counted as when they were last examined, and what was found.
-    known: Vec<(u64, Sends)>,
+    known: Vec<Known>,
     /// For each tile, those that can send to it. Tiles that can send to all are not among them.
     senders: Vec<Vec<usize>>,
     /// For each tile, those to which it can send; none if these are all.
@@ -74,20 +80,18 @@ pub(super) struct Reach {
 /// What the tiles announce when a window begins.
 #[derive(Debug)]
 pub(super) struct Announced {
+    /// One way from tile to tile.
+    across: Tick,
     /// When the first of them acts.
     pub(super) first: Tick,
     /// When the first of them may hand over a packet.
     pub(super) packet: Tick,
-    /// When those that can send to all may send something to another one.
-    everywhere: Earliest,
-    /// The same, of all that can send to another one at all.
+    /// When they may hand over a packet for another one. Whoever can send to nobody yet has an event first.
     anybody: Earliest,
-    /// The same, and what the hart of whoever is reached then needs to send something itself.
-    answered: Earliest,
-    /// The next events.
-    events: Earliest,
-    /// When the tiles act next.
-    acts: Earliest,
+    /// When something may arrive because of them at a tile that none of their endpoints leads to: one way after an event, or after a packet of one that can
+    /// send to all; two ways after any other packet, and what whoever it reaches needs to send something itself. Or the moment up to which a tile
+    /// may run beside them, if that is earlier.
+    felt: Earliest,
 }
 
 impl Announced {
@@ -95,69 +99,92 @@ impl Announced {
     pub(super) fn arrives(&mut self, tile: usize, at: Tick) {
         self.first = self.first.min(at);
         self.packet = self.packet.min(at);
-        self.events.add(tile, at);
-        self.acts.add(tile, at);
+        self.anybody.add(tile, at);
+        self.felt.add(tile, later(at, self.across));
     }
 
-    /// When another tile may hand over a packet for anybody. Whoever can send to nobody yet has an event first.
+    /// When another tile may hand over a packet for anybody.
     pub(super) fn anybody_but(&self, tile: usize) -> Tick {
-        self.anybody.but(tile).min(self.events.but(tile))
+        self.anybody.but(tile)
     }
 }
 
+/// What is known of a tile's endpoints.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// What its rights were counted as when they were last examined.
+    rights: u64,
+    sends: Sends,
+    /// From a message of this tile that arrives to a packet that is sent because of it.
+    hears: Tick,
+}
+
 impl Reach {
-    /// A window begins. `targets` says to which tiles one of them can send, in any order, or `None` for all; it is asked if a tile's rights have changed.
+    /// A window begins. `across`: one way from tile to tile. `targets` says to which tiles one of them can send, in any order, and whether only messages,
+    /// or `None` for all; it is asked if a tile's rights have changed.
     #[inline]
     pub(super) fn begin(
         &mut self,
         times: &mut [Times],
-        targets: impl Fn(usize) -> Option<Vec<usize>>,
+        across: Tick,
+        targets: impl Fn(usize) -> Option<Vec<(usize, bool)>>,
     ) -> Announced {
         let mut announced = Announced {
+            across,
             first: Tick::MAX,
             packet: Tick::MAX,
-            everywhere: Earliest::NEVER,
             anybody: Earliest::NEVER,
-            answered: Earliest::NEVER,
-            events: Earliest::NEVER,
-            acts: Earliest::NEVER,
+            felt: Earliest::NEVER,
         };
         for tile in 0..times.len() {
-            let one = &mut times[tile];
-            let sends = match self.known.get(tile) {
-                Some(&(rights, sends)) if rights == one.rights => sends,
-                _ => self.examine(tile, one.rights, targets(tile)),
+            let one = &times[tile];
+            let known = match self.known.get(tile) {
+                Some(known) if known.rights == one.rights => *known,
+                _ => self.examine(tile, times, targets(tile)),
             };
-            one.announced = one.command;
-            let command = one.command;
-            announced.first = announced.first.min(one.next);
-            announced.packet = announced.packet.min(one.packet);
-            announced.events.add(tile, one.event);
-            announced.acts.add(tile, one.next);
-            match sends {
-                Sends::Nobody => {}
+            let one = &mut times[tile];
+            let own = match known.sends {
+                Sends::Messages => one.packets.message,
+                _ => one.packets.command,
+            };
+            one.sends = own;
+            let (next, packet, event) = (one.next, one.packets.packet, one.event);
+            if next == Tick::MAX {
+                // Nor has it anything to announce.
+                continue;
+            }
+            announced.first = announced.first.min(next);
+            announced.packet = announced.packet.min(packet);
+            // When it sends something to somebody, and when this has the effect of a packet for all.
+            let (sent, everywhere) = match known.sends {
+                Sends::Nobody => (event, event),
+                Sends::Messages => (own.min(event), event.min(later(own, known.hears + across))),
                 Sends::Some => {
-                    let targets = self.targets[tile].iter();
-                    let wakes = targets.map(|&to| times[to].wakes).min();
+                    let wakes = self.targets[tile].iter().map(|&to| times[to].wakes).min();
                     let wakes = wakes.unwrap_or_else(|| {
                         panic!("tile {tile} can send to some tiles, and nobody knows to which: {self:?}")
                     });
-                    announced.anybody.add(tile, command);
-                    announced.answered.add(tile, later(command, wakes));
+                    (own.min(event), event.min(later(own, wakes + across)))
                 }
-                Sends::All => {
-                    announced.everywhere.add(tile, command);
-                    announced.anybody.add(tile, command);
-                    announced.answered.add(tile, command);
-                }
-            }
+                Sends::All => (own.min(event), own.min(event)),
+            };
+            announced.anybody.add(tile, sent);
+            let ahead = later(next, AHEAD * across);
+            announced
+                .felt
+                .add(tile, later(everywhere, across).min(ahead));
         }
         announced
     }
 
     /// From now on, a tile can send to these. Tiles are first examined in their order.
     #[cold]
-    fn examine(&mut self, tile: usize, rights: u64, targets: Option<Vec<usize>>) -> Sends {
+    fn examine(
+        &mut self,
+        tile: usize,
+        times: &[Times],
+        targets: Option<Vec<(usize, bool)>>,
+    ) -> Known {
         for senders in &mut self.senders {
             senders.retain(|from| *from != tile);
         }
@@ -166,14 +193,15 @@ impl Reach {
         }
         self.targets[tile].clear();
         let others = targets.map(|mut all| {
-            all.retain(|to| *to != tile);
+            all.retain(|(to, _)| *to != tile);
             all
         });
         let sends = match others {
             None => Sends::All,
             Some(others) if others.is_empty() => Sends::Nobody,
             Some(others) => {
-                for to in others {
+                let messages = others.iter().all(|(_, messages)| *messages);
+                for (to, _) in others {
                     if self.senders.len() <= to {
                         self.senders.resize(to + 1, Vec::new());
                     }
@@ -182,37 +210,38 @@ impl Reach {
                         self.targets[tile].push(to);
                     }
                 }
-                Sends::Some
+                match messages {
+                    true => Sends::Messages,
+                    false => Sends::Some,
+                }
             }
         };
+        let hears = self.targets[tile].iter().map(|&to| times[to].hears);
+        let now = Known {
+            rights: times[tile].rights,
+            sends,
+            hears: hears.min().unwrap_or_default(),
+        };
         match self.known.get_mut(tile) {
-            Some(known) => *known = (rights, sends),
-            None => self.known.push((rights, sends)),
+            Some(known) => *known = now,
+            None => self.known.push(now),
         }
-        sends
+        now
     }
 
     /// The earliest arrival at a tile of something that does not exist yet and that it has not asked for, or the moment up to which it may run beside others that
-    /// act, if that is earlier. `arrival`: when what exists may arrive at others; `across`: one way from tile to tile.
+    /// act, if that is earlier. `arrival`: when what exists may arrive at others.
     #[inline]
     pub(super) fn uncalled(
         &self,
         tile: usize,
         (times, announced): (&[Times], &Announced),
         arrival: Tick,
-        across: Tick,
     ) -> Tick {
         let senders = self.senders.get(tile).map_or(&[][..], Vec::as_slice);
-        let direct = senders.iter().map(|&from| times[from].announced).min();
-        // Without a sender, nothing is ever sent here directly.
-        let one_way = direct
-            .unwrap_or(Tick::MAX)
-            .min(announced.everywhere.but(tile))
-            .min(announced.events.but(tile))
-            .min(arrival);
-        let two_ways = later(announced.answered.but(tile), across);
-        let ahead = later(announced.acts.but(tile), AHEAD * across);
-        later(one_way.min(two_ways), across).min(ahead)
+        let direct = senders.iter().map(|&from| times[from].sends);
+        let one_way = direct.fold(arrival, Tick::min);
+        later(one_way, announced.across).min(announced.felt.but(tile))
     }
 }
 

@@ -81,6 +81,7 @@ impl Local {
     }
 
     pub(super) fn synchronise(&mut self, unit: &Dtu, caches: &mut Hierarchy, fabric: &Fabric) {
+        (self.rights, self.sleeping) = (unit.rights(), unit.is_sleeping());
         self.holds_back = unit.regulates() || self.asked.iter().any(Option::is_some);
         let owner = unit.current_owner();
         if owner != self.owner {
@@ -162,10 +163,13 @@ impl Local {
     /// Panics if a packet leaves at `at` although the tile announced that none would leave so early: other tiles or the network may
     /// already be beyond that moment.
     fn check_announced(&self, at: Tick, packet: &Packet, fabric: &Fabric) {
-        let (any, command) = self.announced;
+        let announced = &self.announced;
         let least = match fabric.is_processing(packet.destination) {
-            true => command,
-            false => any,
+            false => announced.packet,
+            true => match packet.kind {
+                PacketKind::Message { .. } => announced.message,
+                _ => announced.command,
+            },
         };
         assert!(
             at >= least,
