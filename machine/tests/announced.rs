@@ -258,7 +258,8 @@ fn disturb(machine: &mut Machine, random: &mut Random, tiles: u16) {
 }
 
 /// Random tiles and a random world, on lines. Every packet that leaves too early, and every packet that reaches a tile already beyond its
-/// time, causes a panic. In a debug build, what a tile would have announced is checked after every event and every block.
+/// time, causes a panic. In a debug build, what a tile would have announced is checked after every event and every block. In two of five chips, endpoints
+/// lead to other tiles for messages only.
 #[test]
 fn nothing_leaves_before_it_was_announced() {
     for seed in 1..=24u64 {
@@ -297,7 +298,10 @@ fn nothing_leaves_before_it_was_announced() {
                     base: EXTERNAL_ARGUMENT,
                     size: 16,
                 };
-                set(&mut machine, tile, 32 + to, Endpoint::Memory(registers));
+                // Without them, tiles reach each other by messages only, and run further ahead.
+                if seed % 5 > 1 {
+                    set(&mut machine, tile, 32 + to, Endpoint::Memory(registers));
+                }
             }
             let program = random_program(&mut random, tile, tiles);
             assert!(program.bytes().len() < HANDLER as usize);
