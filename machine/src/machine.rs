@@ -21,6 +21,7 @@ mod ledger;
 mod mesh;
 mod parts;
 mod reach;
+mod times;
 
 pub use cables::Outgoing;
 
@@ -33,7 +34,7 @@ use crate::hart::{Hart, UnhandledTrap};
 use crate::ledger::{ProcessorTime, RequestsTime, Resource};
 use crate::observe::{Marker, Observer};
 use crate::tcm::TcmMap;
-use crate::tile::{Announced, End, Moments, Tile};
+use crate::tile::{End, Tile};
 use crate::timeline::Timeline;
 use crate::types::{Owner, Tick, TileId, later};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
@@ -43,6 +44,7 @@ use parts::Parts;
 use reach::Reach;
 use std::sync::Arc;
 use thiserror::Error;
+use times::Times;
 
 /// A mistake in the use of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -105,56 +107,6 @@ pub enum Outcome {
 
 /// Windows between two calls of the progress function.
 const PROGRESS_WINDOWS: u32 = 1 << 14;
-
-/// When a tile acts next.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    /// Its next event or block.
-    next: Tick,
-    /// When it hands over its next packets at the earliest.
-    packets: Announced,
-    /// Its next event.
-    event: Tick,
-    /// Changes with the tiles that its unit can send to.
-    rights: u64,
-    /// When it sends something to another processing tile at the earliest, as known when the window began.
-    sends: Tick,
-    /// From something that wakes its hart to a packet of that hart for another tile: 0 if the hart does not sleep.
-    wakes: Tick,
-    /// From a message that arrives to a packet that the hart sends another tile because of it.
-    hears: Tick,
-}
-
-impl Times {
-    #[inline]
-    fn of(tile: &Tile, moments: Moments) -> Self {
-        let Moments {
-            next,
-            announced,
-            event,
-            wakes,
-            hears,
-        } = moments;
-        Self {
-            next,
-            packets: announced,
-            event,
-            rights: tile.rights(),
-            sends: announced.command,
-            wakes,
-            hears,
-        }
-    }
-
-    /// Something will arrive at this moment.
-    fn arrives(&mut self, at: Tick) {
-        self.next = self.next.min(at);
-        self.packets.packet = self.packets.packet.min(at);
-        self.packets.command = self.packets.command.min(at);
-        self.packets.message = self.packets.message.min(at);
-        self.event = self.event.min(at);
-    }
-}
 
 /// A chip that can run.
 pub struct Machine {
@@ -662,7 +614,10 @@ impl Machine {
             .for_each(ClusterTile::clear_end);
         let is_mesh = self.config.kind == PlatformKind::Mesh;
         let mut windows = 0u32;
+        // When the first part that is known to end the run does so. The others run up to that moment, and no further: one that is behind may end it before.
+        let mut end = None;
         loop {
+            let until = end.map_or(limit.ticks, |end| later(end, 1));
             windows = windows.wrapping_add(1);
             if windows.is_multiple_of(PROGRESS_WINDOWS)
                 && let Some(progress) = &mut progress
@@ -670,9 +625,20 @@ impl Machine {
                 progress(self.now);
             }
             let outcome = match is_mesh {
-                true => self.mesh_window(limit.ticks),
-                false if self.parts.exist() => self.parts_window(limit.ticks),
-                false => self.window(limit.ticks),
+                true => self.mesh_window(until),
+                false if self.parts.exist() => self.parts_window(until),
+                false => self.window(until),
+            };
+            let outcome = match (outcome, end) {
+                (Some(Outcome::Exit { at, .. } | Outcome::Unhandled { at, .. }), _) => {
+                    end = Some(at);
+                    None
+                }
+                (Some(_), Some(end)) => {
+                    self.now = end;
+                    self.ended()
+                }
+                (outcome, _) => outcome,
             };
             if let Some(outcome) = outcome {
                 self.settle_waits();
@@ -739,7 +705,10 @@ impl Machine {
             if before.next < horizon {
                 let moments = tile.run(horizon, before.packets, &mut self.fabric);
                 ended |= tile.end().is_some();
-                let times = Times::of(tile, moments);
+                let times = match tile.end() {
+                    None => Times::of(tile, moments),
+                    Some(_) => Times::ended(tile),
+                };
                 // Software with a privileged unit may give up the privilege itself.
                 debug_assert!(
                     [times.rights, dtu::ANY].contains(&before.rights) || before.event < horizon,
@@ -759,7 +728,7 @@ impl Machine {
     }
 
     /// The first end, by time and place.
-    fn ended(&mut self) -> Option<Outcome> {
+    fn ended(&self) -> Option<Outcome> {
         let ends = self
             .tiles
             .iter()
@@ -774,7 +743,6 @@ impl Machine {
             .chain(locals)
             .chain(clusters)
             .min_by_key(|(at, tile, _)| (*at, place(*tile)))?;
-        self.now = self.now.max(at);
         Some(match end {
             End::Exit(code) => Outcome::Exit { at, tile, code },
             End::Unhandled(trap) => Outcome::Unhandled { at, tile, trap },

@@ -317,6 +317,67 @@ fn nothing_to_do_is_idle_and_time_is_limited() {
     assert_eq!(machine.now(), 1_000_000);
 }
 
+/// A tile that nobody can send to runs ahead of another one. Whichever would end the run first ends it, with windows of any length.
+#[test]
+fn the_first_end_ends_the_run() {
+    let ready = |loops: [u64; 2]| {
+        let mut config = platform(PlatformKind::Tiled, 2, 2);
+        config.tiles[0].privileged = false;
+        let mut machine = Machine::new(&config).unwrap();
+        for tile in 0..2 {
+            give_memory(&mut machine, tile, 100 + tile, 0);
+        }
+        // The first tile can send to the second one, and nobody to the first one.
+        let endpoint = Endpoint::Memory(MemoryEndpoint {
+            activity: 1,
+            target_tile: 1,
+            rights: dtu::TLB_READ as u8,
+            base: 0,
+            size: 4096,
+        });
+        machine.unit_mut(0).unwrap().set_endpoint(10, endpoint);
+        for (tile, loops) in (0..2).zip(loops) {
+            let mut program = Program::default();
+            let value = (1 + u64::from(tile)) << 16 | 0x3333;
+            program.li(S0, loops).li(T0, EXIT_BASE).li(T1, value);
+            program.addi(S1, ZERO, 0);
+            // What ends the run is in the cache, in the line of the loop: a miss would end the window.
+            while program.here() % 16 != 0 {
+                program.addi(ZERO, ZERO, 0);
+            }
+            let label = program.here();
+            program.addi(S1, S1, 1).branch(4, S1, S0, label);
+            program.store_width(2, T1, T0, 0);
+            let here = program.here();
+            program.branch(0, ZERO, ZERO, here);
+            start(&mut machine, tile, &program);
+        }
+        machine
+    };
+    let mut ends = [0; 2];
+    for number in 0..200 {
+        let first = 1000 + number * 7;
+        let loops = [first, first - 20 + number % 30];
+        let mut whole = ready(loops);
+        let outcome = whole.run(RunLimit { ticks: u64::MAX }, None);
+        let mut pieces = ready(loops);
+        let mut ticks = 0;
+        let truth = loop {
+            ticks += 3;
+            match pieces.run(RunLimit { ticks }, None) {
+                Outcome::Limit => {}
+                outcome => break outcome,
+            }
+        };
+        assert_eq!(outcome, truth, "{loops:?}");
+        if let Outcome::Exit { code, at, .. } = outcome {
+            ends[code as usize - 1] += 1;
+            assert_eq!(whole.now(), at);
+        }
+    }
+    assert!(ends[0] > 5 && ends[1] > 5, "{ends:?}");
+}
+
 #[test]
 fn timer_interrupt_wakes() {
     let mut machine = Machine::new(&platform(PlatformKind::Bare, 1, 1)).unwrap();

@@ -409,7 +409,11 @@ impl Machine {
                     let tile = &mut mesh.tiles[position];
                     tile.run(horizon, &mut self.fabric, &mut mesh.blocks);
                     ended |= tile.end().is_some();
-                    mesh.next[position] = tile.next_time();
+                    mesh.next[position] = match tile.end() {
+                        None => tile.next_time(),
+                        // It does nothing more.
+                        Some(_) => Tick::MAX,
+                    };
                 }
             }
         }

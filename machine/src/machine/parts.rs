@@ -339,11 +339,6 @@ impl Machine {
             fabric,
             ..
         } = self;
-        // When a part has ended the run, the others run up to that moment, and no further.
-        let places = parts.places.iter();
-        let ends = places.filter_map(|place| parts.end(tiles, *place));
-        let end = ends.map(|(at, _)| at + 1).min();
-        let limit = end.map_or(limit, |end| limit.min(end));
         // Each part is asked once, and again after a delivery.
         let mut times = std::mem::take(&mut parts.times);
         times.clear();
@@ -373,9 +368,6 @@ impl Machine {
         }
         let next = fabric.next_time();
         if first >= limit && next >= limit {
-            if end == Some(limit) {
-                return self.ended();
-            }
             if first == Tick::MAX && next == Tick::MAX {
                 return Some(Outcome::Idle { at: self.now });
             }
@@ -453,6 +445,10 @@ impl Machine {
         if first != Tick::MAX {
             self.now = self.now.max(first);
         }
-        None
+        let mut places = parts.places.iter();
+        match places.any(|place| parts.end(tiles, *place).is_some()) {
+            true => self.ended(),
+            false => None,
+        }
     }
 }

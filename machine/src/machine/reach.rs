@@ -16,7 +16,7 @@
 //! but a right to answer, which leads back to the sender, and its hart does what it would do without the message until the unit has accepted it. So what
 //! that unit sends a third tile because of the message comes from a command that its hart starts then, whether the hart slept before or not.
 
-use super::Times;
+use super::times::Times;
 use crate::types::{Tick, later};
 
 /// How far a tile that nobody can reach runs ahead of the others, in ways from tile to tile: another one may end the run, and what this one does beyond
