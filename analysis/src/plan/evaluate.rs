@@ -317,7 +317,7 @@ fn fixed(
     let responses = match system.policy {
         Policy::FixedPriority | Policy::RateMonotonic => fixed_priority::response_times(&sorted)?,
         policy => {
-            // A decision for a lower task delays a start, and tasks that arrive meanwhile go first.
+            // A decision for a lower task is not interrupted, even if the job that it starts may be preempted at once.
             let decision = nanoseconds(system.overheads.schedule);
             let above = sorted.len().saturating_sub(1);
             for task in sorted.iter_mut().take(above).skip(handlers) {
