@@ -9,6 +9,7 @@
 
 use bulkhead_model::platform::{Cache, Dtu, Pipeline, Platform, Tile};
 use bulkhead_model::units::Size;
+use std::cmp::Ordering;
 
 /// A tile on which the costs were measured. Neither the kernel nor TileMux computes floating-point numbers, and both run untranslated.
 struct Measured {
@@ -118,23 +119,15 @@ fn commands(of: &Dtu) -> [(&'static str, u32); 8] {
     ]
 }
 
-/// Attributes that are greater than they may be.
-fn more(part: &str, of: &[(&str, u32)], most: &[u32]) -> Vec<String> {
-    let both = of
-        .iter()
-        .zip(most)
-        .filter(|((_, value), most)| value > most);
-    both.map(|((what, value), most)| format!("{part} has {what}=\"{value}\", more than {most}"))
-        .collect()
-}
-
-/// Attributes that are less than they may be.
-fn less(part: &str, of: &[(&str, u32)], least: &[u32]) -> Vec<String> {
-    let both = of
-        .iter()
-        .zip(least)
-        .filter(|((_, value), least)| value < least);
-    both.map(|((what, value), least)| format!("{part} has {what}=\"{value}\", less than {least}"))
+/// Attributes on the wrong side of their limits.
+fn worse(part: &str, of: &[(&str, u32)], limits: &[u32], wrong: Ordering) -> Vec<String> {
+    let word = match wrong {
+        Ordering::Less => "less",
+        _ => "more",
+    };
+    let both = of.iter().zip(limits);
+    both.filter(|((_, value), limit)| value.cmp(limit) == wrong)
+        .map(|((what, value), limit)| format!("{part} has {what}=\"{value}\", {word} than {limit}"))
         .collect()
 }
 
@@ -145,8 +138,18 @@ impl Level {
         };
         let part = format!("cache `{}`", of.name);
         let places = [("ways", of.ways), ("mshrs", of.mshrs), ("line", of.line)];
-        let mut all = less(&part, &places, &[self.ways, self.mshrs, LINE]);
-        all.extend(more(&part, &[("latency", of.latency)], &[self.latency]));
+        let mut all = worse(
+            &part,
+            &places,
+            &[self.ways, self.mshrs, LINE],
+            Ordering::Less,
+        );
+        all.extend(worse(
+            &part,
+            &[("latency", of.latency)],
+            &[self.latency],
+            Ordering::Greater,
+        ));
         if of.size.0 < self.size.0 {
             all.push(format!(
                 "{part} has size=\"{}\", less than {}",
@@ -162,15 +165,20 @@ impl Measured {
     fn slower(&self, tile: &Tile) -> Vec<String> {
         let pipeline = &tile.pipeline;
         let part = format!("pipeline `{}`", pipeline.name);
-        let mut all = more(&part, &cycles(pipeline), &self.cycles);
-        all.extend(less(&part, &places(pipeline), &self.places));
+        let mut all = worse(&part, &cycles(pipeline), &self.cycles, Ordering::Greater);
+        all.extend(worse(
+            &part,
+            &places(pipeline),
+            &self.places,
+            Ordering::Less,
+        ));
         for first in [&tile.l1i, &tile.l1d] {
             all.extend(self.first.slower(first.as_ref()));
         }
         all.extend(self.second.slower(tile.l2.as_ref()));
         if let Some(unit) = &tile.dtu {
             let part = format!("data transfer unit `{}`", unit.name);
-            all.extend(more(&part, &commands(unit), &COMMANDS));
+            all.extend(worse(&part, &commands(unit), &COMMANDS, Ordering::Greater));
             if unit.clock.frequency.0 < pipeline.clock.frequency.0 {
                 all.push(format!("{part} has a slower clock than its core"));
             }

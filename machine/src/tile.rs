@@ -36,7 +36,7 @@ use crate::noc::{Delivery, PLANES_MAX, Packet, PacketKind};
 use crate::observe::{HartState, Marker};
 use crate::tcm::{Tcm, TcmMap};
 use crate::timeline::{Event, Timeline};
-use crate::types::{Owner, Tick, TileId, align};
+use crate::types::{Owner, Tick, TileId, align, later};
 use accelerator::Accesses;
 use below::Below;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
@@ -553,7 +553,7 @@ impl Tile {
             let second = self.second_time();
             if first < event.min(end) && first <= second {
                 // Within one tick, the first hart goes first.
-                let other = second.saturating_add(1);
+                let other = later(second, 1);
                 self.run_hart(event.min(end).min(other), other, fabric);
             } else if second < event.min(end) {
                 self.run_second(event.min(end), fabric);

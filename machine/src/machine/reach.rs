@@ -115,7 +115,7 @@ struct Known {
     /// What its rights were counted as when they were last examined.
     rights: u64,
     sends: Sends,
-    /// From a message of this tile that arrives to a packet that is sent because of it.
+    /// From a message of this tile that arrives to a packet that is sent because of it; never, if it can send to nobody in particular.
     hears: Tick,
 }
 
@@ -220,7 +220,7 @@ impl Reach {
         let now = Known {
             rights: times[tile].rights,
             sends,
-            hears: hears.min().unwrap_or_default(),
+            hears: hears.fold(Tick::MAX, Tick::min),
         };
         match self.known.get_mut(tile) {
             Some(known) => *known = now,
